@@ -19,6 +19,7 @@ from mlebench_console.engine.control.status import lock_path
 from mlebench_console.engine.demo_data import generate
 from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.runs.scheduling import GpuPool
 from mlebench_console.engine.settings import EngineSettings
 from mlebench_console.engine.supervisor.starting import Starter
@@ -144,16 +145,8 @@ def _launch_idle(places: Places, agents: Path) -> None:
     agent.mkdir(parents=True)
     (agent / "start.sh").write_text("exec sleep 100000\n")
     (agent / "config.yaml").write_text("idle:\n  start: idle/start.sh\n")
-    arguments = {
-        "agent_id": "idle",
-        "agents_dir": str(agents),
-        "competitions": [_COMPETITION],
-        "seeds": _LIVE,
-        "time_limit_seconds": 100_000.0,
-        "concurrency": _LIVE,
-        "cpus": 1e-3,
-    }
-    control.ask(places, "sweep.launch", arguments)
+    spec = SweepSpec("idle", str(agents), (_COMPETITION,), _LIVE, 100_000.0, cpus=1e-3)
+    control.ask(places, LaunchSweep(spec=spec, concurrency=_LIVE))
     state = database.open_for_reading(places.state_dir)
     try:
         give_up = time.monotonic() + _START_PATIENCE

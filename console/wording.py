@@ -13,7 +13,7 @@ from mlebench_console.state.lifecycle import FailureClass, Outcome
 if TYPE_CHECKING:
     from mlebench_console.competitions.model import Thresholds
     from mlebench_console.engine.control import EngineStatus
-    from mlebench_console.engine.options.sweep import Launch
+    from mlebench_console.engine.requests import LaunchSweep
     from mlebench_console.engine.runs.budgets import BudgetStanding
     from mlebench_console.engine.scoreboard import Cell, Interim
     from mlebench_console.engine.scoreboard.timeline import ExpectedEnd
@@ -214,7 +214,7 @@ def room_left(found: Forecast) -> str:
     )
 
 
-def launch_cost(found: Forecast, launch: Launch) -> str:
+def launch_cost(found: Forecast, launch: LaunchSweep) -> str:
     """Write what a launch may cost: its model calls, at most its budget, and its machines' hours."""
     parts = []
     each = launch.spec.budget_usd

@@ -8,8 +8,10 @@ from contextlib import closing
 from mlebench_console.engine.control import RefusedRequest, ask, ensure_running, stop
 from mlebench_console.engine.demo_data import DEMO_COMPETITIONS
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.state import database, sweeps
+from mlebench_console.state.records import SweepSpec
 
 DUMMY = "demo-dummy"
 BASELINE = "demo-baseline"
@@ -59,22 +61,21 @@ def _exists(demo: Places, name: str) -> bool:
 
 
 def _launch(demo: Places, name: str, agent_id: str, concurrency: int, cpus: float) -> None:
-    arguments = {
-        "name": name,
-        "agent_id": agent_id,
-        "competitions": list(DEMO_COMPETITIONS),
-        "seeds": _SEEDS,
-        "time_limit_seconds": 300.0,
-        "grace_seconds": 5.0,
-        "grade_every_seconds": 2.0,
-        "cpus": cpus,
-        "concurrency": concurrency,
-        "experiment": name,
-        "note": "synthetic data, real cut-offs: a demonstration, no result",
-        "demo": True,
-    }
+    spec = SweepSpec(
+        agent_id=agent_id,
+        agents_dir="",
+        competitions=DEMO_COMPETITIONS,
+        seeds=_SEEDS,
+        time_limit_seconds=300.0,
+        grace_seconds=5.0,
+        grade_every_seconds=2.0,
+        cpus=cpus,
+        demo=True,
+    )
+    note = "synthetic data, real cut-offs: a demonstration, no result"
+    request = LaunchSweep(spec=spec, name=name, concurrency=concurrency, experiment=name, note=note)
     try:
-        ask(demo, "sweep.launch", arguments, wait_seconds=_ASK_SECONDS)
+        ask(demo, request, wait_seconds=_ASK_SECONDS)
     except RefusedRequest as refused:
         if not _exists(demo, name):  # otherwise another console has launched it meanwhile
             raise StateProblem("the demo can't be launched", str(refused).replace("\n", " ")) from refused

@@ -173,6 +173,8 @@ def _in_words(hint: Any) -> str:
         return f"one of {', '.join(parts)}"
     if origin is Mapping:
         return "a table of texts" if parts[1] is str else "a table"
+    if isinstance(hint, EnumType):
+        return f"one of {', '.join(hint)}"
     if origin not in (tuple, frozenset):
         return " or ".join(_in_words(part) for part in parts if not (part is int and float in parts))
     if isinstance(parts[0], EnumType):

@@ -269,10 +269,12 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Request:
+class FiledRequest:
     """A request of a console or a command to the engine, with the answer once there is one.
 
     Attributes:
+        kind: the name of the request's class in `engine.requests`.
+        text: what it does, such as `stopping 3 runs`.
         not_before: the earliest time of its execution, until which it can be withdrawn; None: at once.
     """
 
@@ -281,6 +283,7 @@ class Request:
     author: str
     kind: str
     arguments: dict[str, Any]
+    text: str
     state: RequestState
     answer: str
     answered_at: float | None

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mlebench_console.state.database import Database, to_json
-from mlebench_console.state.records import Request, RequestState
+from mlebench_console.state.records import FiledRequest, RequestState
 
 
 def file(
     database: Database,
     kind: str,
-    arguments: dict[str, Any],
+    arguments: Mapping[str, Any],
     *,
+    text: str,
     author: str,
     now: float,
     not_before: float | None = None,
@@ -30,28 +32,29 @@ def file(
                 "author": author,
                 "kind": kind,
                 "arguments": to_json(arguments),
+                "text": text,
                 "not_before": not_before,
             },
         )
 
 
-def open_requests(database: Database, *, now: float) -> list[Request]:
+def open_requests(database: Database, *, now: float) -> list[FiledRequest]:
     """Read the unanswered requests that are due, oldest first.
 
     Requests filed in the future are due too, since the clock was set back meanwhile.
     """
     return database.records(
-        Request,
+        FiledRequest,
         "SELECT * FROM requests WHERE state = 'filed'"
         " AND (not_before IS NULL OR not_before <= :now OR filed_at > :now) ORDER BY id",
         {"now": now},
     )
 
 
-def waiting(database: Database) -> list[Request]:
+def waiting(database: Database) -> list[FiledRequest]:
     """Read the requests that wait for their time and can be withdrawn until then, oldest first."""
     return database.records(
-        Request, "SELECT * FROM requests WHERE state = 'filed' AND not_before IS NOT NULL ORDER BY id"
+        FiledRequest, "SELECT * FROM requests WHERE state = 'filed' AND not_before IS NOT NULL ORDER BY id"
     )
 
 
@@ -74,6 +77,6 @@ def answer(database: Database, request_id: int, state: RequestState, text: str, 
         )
 
 
-def get(database: Database, request_id: int) -> Request | None:
+def get(database: Database, request_id: int) -> FiledRequest | None:
     """Read one request with its answer."""
-    return database.record(Request, "SELECT * FROM requests WHERE id = ?", (request_id,))
+    return database.record(FiledRequest, "SELECT * FROM requests WHERE id = ?", (request_id,))

@@ -186,6 +186,7 @@ CREATE TABLE requests (
     author      TEXT NOT NULL,
     kind        TEXT NOT NULL,
     arguments   TEXT NOT NULL,
+    text        TEXT NOT NULL,
     state       TEXT NOT NULL DEFAULT 'filed',
     answer      TEXT NOT NULL DEFAULT '',
     answered_at REAL,

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlebench_console.foundation.problems import UsageProblem
-from mlebench_console.foundation.text import plural
 
 
 class NotApplicable(UsageProblem):
     """The action applies to nothing of what was chosen."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """A request to the engine for a change."""
-
-    kind: str
-    arguments: dict[str, Any]
-
-
-# For how many seconds requests can be undone, and how they are called meanwhile.
-UNDO_SECONDS = 5.0
-_CAN_BE_UNDONE = {"run.relaunch": "relaunching", "run.stop": "stopping", "sweep.stop": "stopping"}
-
-
-def undone_as(kind: str, arguments: Mapping[str, Any]) -> str:
-    """Describe what a request is about to do, such as `stopping 3 runs`; empty if it can't be undone."""
-    doing = _CAN_BE_UNDONE.get(kind, "")
-    if not doing:
-        return ""
-    runs = arguments.get("runs")
-    return f"{doing} {plural(len(runs), 'run') if runs is not None else arguments['sweep_id']}"
+if TYPE_CHECKING:  # the first frame needs no request
+    from mlebench_console.engine.requests import Request
 
 
 @dataclass(frozen=True)

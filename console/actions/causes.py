@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
-from mlebench_console.console.actions.action import Action, NotApplicable, Request
-from mlebench_console.engine.options.requests import AcknowledgeCause, OneCause
+from mlebench_console.console.actions.action import Action, NotApplicable
+from mlebench_console.engine.requests import AcknowledgeCause, WithdrawAcknowledgement
 
 
 def acknowledge(key: str, reason: str, *, seconds: float | None = None, text: str = "") -> Action:
@@ -16,10 +14,9 @@ def acknowledge(key: str, reason: str, *, seconds: float | None = None, text: st
     """
     if not reason.strip():
         raise NotApplicable("an acknowledgement needs a reason: it is kept, and other consoles show it")
-    arguments = AcknowledgeCause(key=key, reason=reason.strip(), text=text, seconds=seconds)
-    return Action((Request("cause.acknowledge", asdict(arguments)),))
+    return Action((AcknowledgeCause(key=key, reason=reason.strip(), text=text, seconds=seconds),))
 
 
 def take_back(key: str) -> Action:
     """Withdraw an acknowledgement."""
-    return Action((Request("cause.take_back", asdict(OneCause(key=key))),))
+    return Action((WithdrawAcknowledgement(key=key),))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import edition_named
 from mlebench_console.console import wording
-from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question, Request
+from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question
 from mlebench_console.console.views.datasets import DatasetRow
 from mlebench_console.console.views.splits import competition
 from mlebench_console.engine.datasets.prepared.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
 from mlebench_console.engine.datasets.sources.access import AccessState
+from mlebench_console.engine.requests import (
+    DatasetsRequest,
+    PrepareDatasets,
+    PrioritizeDatasets,
+    PruneDatasets,
+    StopDatasets,
+    VerifyDatasets,
+)
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.records import DatasetState, VerificationKind
 
@@ -23,7 +31,7 @@ _CANNOT_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAI
 def prepare(chosen: Sequence[DatasetRow]) -> Action:
     """Prepare the datasets that are neither prepared nor being prepared."""
     found = [row for row in chosen if not row.is_busy and row.state is not DatasetState.PREPARED]
-    return _ask("dataset.prepare", found, "all of these are prepared or being prepared")
+    return _ask(PrepareDatasets, found, "all of these are prepared or being prepared")
 
 
 def prepare_raw(competition_ids: Sequence[str], raw: Path, edition: str = "v1") -> Action:
@@ -38,43 +46,45 @@ def prepare_raw(competition_ids: Sequence[str], raw: Path, edition: str = "v1") 
 
     place = raw.expanduser().absolute()
     require_raw(place, competition_ids)
-    arguments = {"competition_ids": list(competition_ids), "edition": edition_named(edition)}
-    return Action((Request("dataset.prepare", {**arguments, "raw_dir": str(place)}),))
+    request = PrepareDatasets(
+        competition_ids=tuple(competition_ids), edition=edition_named(edition), raw_dir=str(place)
+    )
+    return Action((request,))
 
 
 def prepare_named(competition_ids: Sequence[str]) -> Action:
     """Prepare datasets by the names of their competitions."""
-    return Action((Request("dataset.prepare", {"competition_ids": list(competition_ids), "edition": "v1"}),))
+    return Action((PrepareDatasets(competition_ids=tuple(competition_ids)),))
 
 
 def retry(chosen: Sequence[DatasetRow]) -> Action:
     """Prepare again the datasets that failed, were refused, or were not available."""
     found = [row for row in chosen if row.state in _CANNOT_BE_HAD]
-    return _ask("dataset.prepare", found, "none of these has failed")
+    return _ask(PrepareDatasets, found, "none of these has failed")
 
 
 def check(chosen: Sequence[DatasetRow]) -> Action:
     """Ask Kaggle again for the datasets that it refused."""
     found = [row for row in chosen if row.access in (AccessState.RULES, AccessState.GONE)]
-    return _ask("dataset.prepare", found, "Kaggle has refused none of these")
+    return _ask(PrepareDatasets, found, "Kaggle has refused none of these")
 
 
 def stop(chosen: Sequence[DatasetRow]) -> Action:
     """Stop preparing or verifying datasets; downloaded data are kept."""
     found = [row for row in chosen if row.is_busy or row.is_verifying]
-    return _ask("dataset.stop", found, "none of them is being prepared or verified")
+    return _ask(StopDatasets, found, "none of them is being prepared or verified")
 
 
 def verify(chosen: Sequence[DatasetRow]) -> Action:
     """Compare prepared datasets with the names and sizes in their manifests, and with the known checksums."""
     found = [row for row in chosen if row.state is DatasetState.PREPARED]
-    return _ask("dataset.verify", found, _NONE_PREPARED)
+    return _ask(VerifyDatasets, found, _NONE_PREPARED)
 
 
 def verify_deep(chosen: Sequence[DatasetRow]) -> Action:
     """Compare every file of prepared datasets with their manifests."""
     found = [row for row in chosen if row.state is DatasetState.PREPARED]
-    return _ask("dataset.verify", found, _NONE_PREPARED, kind=VerificationKind.DEEP)
+    return _ask(VerifyDatasets, found, _NONE_PREPARED, verification=VerificationKind.DEEP)
 
 
 def first(chosen: Sequence[DatasetRow], everything: Sequence[DatasetRow]) -> Action:
@@ -86,7 +96,7 @@ def first(chosen: Sequence[DatasetRow], everything: Sequence[DatasetRow]) -> Act
 def prioritize(chosen: Sequence[DatasetRow], value: int) -> Action:
     """Set the priority of the datasets that are being prepared or wait to be."""
     found = [row for row in chosen if row.is_busy]
-    return _ask("dataset.priority", found, "none of these waits to be prepared", value=value)
+    return _ask(PrioritizeDatasets, found, "none of these waits to be prepared", value=value)
 
 
 def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> Action:
@@ -113,7 +123,7 @@ def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> 
     )
     there = {part.competition_id for part in parts}
     rows = [row for row in idle if row.competition_id in there]
-    asked = _ask("dataset.prune", rows, "", parts=list(dict.fromkeys(part.name for part in parts)))
+    asked = _ask(PruneDatasets, rows, "", parts=tuple(dict.fromkeys(part.name for part in parts)))
     title = f"Remove {plural(len(parts), 'part')}?"
     return Action(asked.requests, Question(title, "yes, remove", (affected,)))
 
@@ -134,7 +144,9 @@ def rules_urls(chosen: Sequence[DatasetRow]) -> tuple[str, ...]:
     return tuple(page for each in found if (page := registry.rules_url(each)))
 
 
-def _ask(kind: str, rows: Sequence[DatasetRow], otherwise: str, /, **more: object) -> Action:
+def _ask(
+    request: Callable[..., DatasetsRequest], rows: Sequence[DatasetRow], otherwise: str, **more: object
+) -> Action:
     """Return an action with one request for each edition.
 
     Raises:
@@ -147,7 +159,7 @@ def _ask(kind: str, rows: Sequence[DatasetRow], otherwise: str, /, **more: objec
         ids.setdefault(row.edition, []).append(row.competition_id)
     return Action(
         tuple(
-            Request(kind, {"competition_ids": names, "edition": edition_named(edition), **more})
+            request(competition_ids=tuple(names), edition=edition_named(edition), **more)
             for edition, names in ids.items()
         )
     )

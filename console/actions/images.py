@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict
 
 from mlebench_console.engine.control import ask
 from mlebench_console.engine.images import Image, completed, follow_build
-from mlebench_console.engine.options.requests import BuildImages
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import BuildImages, StopBuild
 
 
 def start_build(places: Places, order: BuildImages) -> None:
@@ -18,7 +17,7 @@ def start_build(places: Places, order: BuildImages) -> None:
     Raises:
         Problem: the engine is not running, or is already building.
     """
-    ask(places, "image.build", asdict(completed(order, os.environ)))
+    ask(places, completed(order, os.environ))
 
 
 def build_images(places: Places, order: BuildImages, on_line: Callable[[str], None]) -> list[Image]:
@@ -36,5 +35,5 @@ def build_images(places: Places, order: BuildImages, on_line: Callable[[str], No
     try:
         return follow_build(places.state_dir, on_line)
     except KeyboardInterrupt:
-        ask(places, "image.stop", {})
+        ask(places, StopBuild())
         raise

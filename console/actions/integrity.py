@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
-from mlebench_console.console.actions.action import Action, NotApplicable, Request
-from mlebench_console.engine.options.requests import ReviewFinding
+from mlebench_console.console.actions.action import Action, NotApplicable
+from mlebench_console.engine.requests import ReviewFinding
 
 
 def review(run_id: int, finding: str, *, cleared: bool, reason: str) -> Action:
@@ -16,5 +14,4 @@ def review(run_id: int, finding: str, *, cleared: bool, reason: str) -> Action:
     """
     if not reason.strip():
         raise NotApplicable("a review needs a reason: it is kept and disclosed with the row")
-    arguments = ReviewFinding(run_id=run_id, finding=finding, cleared=cleared, reason=reason.strip())
-    return Action((Request("integrity.review", asdict(arguments)),))
+    return Action((ReviewFinding(run_id=run_id, finding=finding, cleared=cleared, reason=reason.strip()),))

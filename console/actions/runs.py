@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question, Request
-from mlebench_console.engine.options.requests import Annotate, ShownRun
+from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question
+from mlebench_console.engine.requests import (
+    AnnotateRuns,
+    ChosenRun,
+    ClassifyRuns,
+    RegradeRuns,
+    RelaunchRuns,
+    StopRuns,
+)
 from mlebench_console.foundation.text import plural
+from mlebench_console.state.annotations import Annotation
 from mlebench_console.state.lifecycle import FailureClass, RunState
 from mlebench_console.state.records import Run
 from mlebench_console.state.transitions import is_reroll
@@ -47,14 +54,14 @@ def relaunch(
     if limits and all(run.sweep_id in limits for run in ended):
         affected.append(Affected(note=_takes_at_most([limits[run.sweep_id] for run in ended])))
     title = f"Relaunch {plural(len(ended), 'run')}?"
-    request = _request("run.relaunch", ended)
+    request = RelaunchRuns(runs=_as_seen(ended))
     if not free or not rerolled:
         return Action((request,), Question(title, "yes, relaunch", tuple(affected)))
     question = Question(
         title, f"yes, all {len(ended):,}: {len(rerolled):,} count as re-rolled", tuple(affected)
     )
     only = Question(title, f"only the {len(free):,} lost (free)", ())
-    return Action((request,), question, Action((_request("run.relaunch", free),), only))
+    return Action((request,), question, Action((RelaunchRuns(runs=_as_seen(free)),), only))
 
 
 def stop(chosen: Sequence[Run], *, all_or_none: bool = False, now: float | None = None) -> Action:
@@ -78,7 +85,7 @@ def stop(chosen: Sequence[Run], *, all_or_none: bool = False, now: float | None 
         note = f"{wording.duration(sum(now - at for at in began))} of running time is lost. {note}"
     affected = Affected(", ".join(counted), _items(going, now), note)
     title = f"Stop {plural(len(going), 'run')}?"
-    return Action((_request("run.stop", going),), Question(title, "yes, stop", (affected,)))
+    return Action((StopRuns(runs=_as_seen(going)),), Question(title, "yes, stop", (affected,)))
 
 
 def regrade(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
@@ -90,7 +97,7 @@ def regrade(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
     waiting = _those(
         chosen, _is_ungradable, "graded again", "only runs whose grading has failed", all_or_none
     )
-    return Action((_request("run.regrade", waiting),))
+    return Action((RegradeRuns(runs=_as_seen(waiting)),))
 
 
 def annotate(
@@ -103,8 +110,8 @@ def annotate(
     """
     if not chosen:
         raise NotApplicable("there is no run here to note or tag")
-    change = Annotate(note=note, add=tuple(add), remove=tuple(remove))
-    return Action((Request("run.annotate", {"run_ids": [run.id for run in chosen], **asdict(change)}),))
+    change = Annotation(note, tuple(add), tuple(remove))
+    return Action((AnnotateRuns(run_ids=tuple(run.id for run in chosen), change=change),))
 
 
 def classify(chosen: Sequence[Run], failure_class: FailureClass, note: str) -> Action:
@@ -114,7 +121,7 @@ def classify(chosen: Sequence[Run], failure_class: FailureClass, note: str) -> A
         NotApplicable: one of them has not failed.
     """
     failed = _those(chosen, _has_failed, "classified", "only runs that have failed", all_or_none=True)
-    return Action((_request("run.classify", failed, **{"class": failure_class.value, "note": note}),))
+    return Action((ClassifyRuns(runs=_as_seen(failed), failure_class=failure_class, note=note),))
 
 
 def classify_question(chosen: Sequence[Run]) -> tuple[Question, tuple[Run, ...]]:
@@ -188,7 +195,6 @@ def _takes_at_most(limits: Sequence[float]) -> str:
     return f"Each takes up to {each}, {wording.limit(sum(limits))} of running time in all."
 
 
-def _request(kind: str, runs: Sequence[Run], **more: object) -> Request:
-    """Return a request with the runs' current attempts: the engine refuses it for runs that have changed meanwhile."""
-    shown = [asdict(ShownRun(run.id, run.attempts, is_reroll(run))) for run in runs]
-    return Request(kind, {"runs": shown, **more})
+def _as_seen(runs: Sequence[Run]) -> tuple[ChosenRun, ...]:
+    """Name runs with their current attempts: the engine refuses a request for runs that have changed meanwhile."""
+    return tuple(ChosenRun(run.id, run.attempts, is_reroll(run)) for run in runs)

@@ -170,7 +170,7 @@ def perform(
     if starting and not status(places).running:
         complain(f"started the engine, process {ensure_running(places).pid}")
     for request in action.requests:
-        say_answer(ask(places, request.kind, request.arguments), json=json, **more)
+        say_answer(ask(places, request), json=json, **more)
 
 
 def require_terminal() -> None:

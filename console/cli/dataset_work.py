@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
 from mlebench_console.console.cli.output import complain, say
 from mlebench_console.console.sanitize import plain
@@ -25,6 +27,7 @@ from mlebench_console.console.views.rates import Rates
 from mlebench_console.engine.control import EngineGone, answer_to, ask, ensure_running, status
 from mlebench_console.engine.datasets.prepared.pruning import Part
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import PrepareDatasets, PruneDatasets, Request, VerifyDatasets
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.state import events
 from mlebench_console.state.database import exists, open_for_reading
@@ -42,31 +45,28 @@ _FAILED = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 Display = Callable[[Sequence[DatasetRow]], None]
 
 
-def prepare_and_watch(
-    places: Places, ids: Sequence[str], edition: str, arguments: Mapping[str, Any], show: Display
-) -> tuple[DatasetRow, ...]:
+def prepare_and_watch(places: Places, request: PrepareDatasets, show: Display) -> tuple[DatasetRow, ...]:
     """Request datasets, and return when the work on all of them has ended."""
-    wanted = {**arguments, "competition_ids": list(ids), "edition": edition, "keep_going": True}
-    _ask(places, "dataset.prepare", wanted)
+    _ask(places, request)
     while True:
-        seen = _look(places, ids, edition)
+        seen = _look(places, request.competition_ids, request.edition)
         show(seen)
-        busy = [row.competition_id for row in seen if row.is_busy]
+        busy = tuple(row.competition_id for row in seen if row.is_busy)
         if not busy:
             return seen
         if not status(places).running:
             # Whatever killed it: what it was doing waits in the state, and asking again adds nothing.
             complain(_STARTED_AGAIN)
-            _ask(places, "dataset.prepare", {**wanted, "competition_ids": busy})
+            _ask(places, replace(request, competition_ids=busy))
         time.sleep(_LOOK_SECONDS)
 
 
 def verify_and_watch(
-    places: Places, ids: Sequence[str], edition: str, kind: VerificationKind, show: Display
+    places: Places, ids: Sequence[str], edition: Edition, kind: VerificationKind, show: Display
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Have prepared datasets verified; yield each with its findings, or with None if it was stopped."""
     before = _last_event(places)
-    _ask(places, "dataset.verify", {"competition_ids": list(ids), "edition": edition, "kind": kind})
+    _ask(places, VerifyDatasets(competition_ids=tuple(ids), edition=edition, verification=kind))
     ended: set[str] = set()
     while True:
         seen = _look(places, ids, edition)
@@ -99,8 +99,8 @@ def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, dict[str,
             time.sleep(_LOOK_SECONDS / 5)
         else:
             for wanted, ids in groupby(sorted(missing, key=names.__getitem__), key=names.__getitem__):
-                arguments = {"competition_ids": list(ids), "parts": wanted, "keep_going": True}
-                _ask(places, "dataset.prune", arguments)
+                request = PruneDatasets(competition_ids=tuple(ids), parts=tuple(wanted), keep_going=True)
+                _ask(places, request)
             asked = True
         for event in _events_since(places, before, "dataset.pruned"):
             if event.competition_id is not None and event.competition_id in names:
@@ -128,13 +128,13 @@ def _events_since(places: Places, before: int, kind: str) -> list[Event]:
     return [event for event in newest if event.kind == kind]
 
 
-def _ask(places: Places, kind: str, wanted: dict[str, Any]) -> None:
+def _ask(places: Places, request: Request) -> None:
     filed: int | None = None
     while True:
         ensure_running(places)
         try:
             if filed is None:
-                ask(places, kind, wanted, wait_seconds=_ANSWER_SECONDS)
+                ask(places, request, wait_seconds=_ANSWER_SECONDS)
             else:
                 answer_to(places, filed, wait_seconds=_ANSWER_SECONDS)
             return

@@ -276,13 +276,15 @@ def _prepare_unverified(places: Places, base: Path, missing: Sequence[str], *, j
     """Have datasets prepared even if a checksum differs: the differences are reported."""
     from mlebench_console.console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
     from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.requests import PrepareDatasets
 
     lines = PlainLines().show
     with (
         engine_for(places, base) as used,
         progress_display(lambda row: row.is_busy, lines, json=json) as show,
     ):
-        prepare_and_watch(used, missing, "v1", {"skip_verification": True}, show)
+        request = PrepareDatasets(competition_ids=tuple(missing), skip_verification=True, keep_going=True)
+        prepare_and_watch(used, request, show)
 
 
 def _say_agreement(one: Agreement) -> None:
@@ -418,6 +420,7 @@ def import_datasets(
     from mlebench_console.console.cli.engine import engine_for
     from mlebench_console.engine.datasets.prepared import mirrors, stores
     from mlebench_console.engine.layout import dataset_folder, is_prepared
+    from mlebench_console.engine.requests import PrepareDatasets
 
     base = data_dir_of(context, data_dir)
     wanted = _chosen_ids(competition_id, split)
@@ -437,7 +440,7 @@ def import_datasets(
             states[one.key] = "was there", ""
         elif is_prepared(competition, folder) and not again:
             states[one.key] = "kept", "another tree is prepared here; --again replaces it"
-    missing_by_edition: dict[str, list[str]] = {}
+    missing_by_edition: dict[Edition, list[str]] = {}
     for one in found:
         if one.key not in states:
             missing_by_edition.setdefault(one.edition, []).append(one.competition_id)
@@ -448,7 +451,10 @@ def import_datasets(
             progress_display(lambda row: row.is_busy, PlainLines().show, json=json) as show,
         ):
             for of, ids in missing_by_edition.items():
-                for row in prepare_and_watch(used, ids, of, {"mirror": place, "again": again}, show):
+                request = PrepareDatasets(
+                    competition_ids=tuple(ids), edition=of, mirror=place, again=again, keep_going=True
+                )
+                for row in prepare_and_watch(used, request, show):
                     states[row.key] = row.state.value, row.problem
     if json:
         say_json(

@@ -62,7 +62,7 @@ def build(
     """Build images, in order, and print their digests."""
     from mlebench_console.console.actions.images import build_images
     from mlebench_console.console.cli.engine import engine_for
-    from mlebench_console.engine.options.requests import BuildImages
+    from mlebench_console.engine.requests import BuildImages
 
     own = places_of(context)
     with engine_for(own, own.data_dir) as places:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from mlebench_console.engine.integrity.endpoint import Endpoint
     from mlebench_console.engine.integrity.judged_runs import DetectorRow
     from mlebench_console.engine.integrity.material import ExaminedRun
-    from mlebench_console.engine.options.requests import LookedAt
     from mlebench_console.engine.places import Places
+    from mlebench_console.engine.requests import LookedAt
     from mlebench_console.state.database import Database
     from mlebench_console.state.integrity import RunIntegrity
     from mlebench_console.state.records import Run
@@ -540,13 +540,13 @@ def take_in(
 ) -> None:
     """Have the engine store the findings, some runs at a time, and show the progress."""
     from mlebench_console.engine.control import ask
-    from mlebench_console.engine.options.requests import RecordIntegrity
+    from mlebench_console.engine.requests import RecordIntegrity
 
     tell = show_count(f"{layer}")
     waiting = iter(looked_at)
     done = 0
     while batch := tuple(islice(waiting, at_once)):
-        ask(places, "integrity.record", asdict(RecordIntegrity(looked_at=batch)))
+        ask(places, RecordIntegrity(looked_at=batch))
         done += len(batch)
         tell(done, total)
     tell(total, total)

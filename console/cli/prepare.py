@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.datasets.estimates import Throughput
     from mlebench_console.engine.layout import DatasetFolder
     from mlebench_console.engine.places import Places
+    from mlebench_console.engine.requests import PrepareDatasets
 
 app = new_app()
 
@@ -128,6 +129,7 @@ def prepare(
     chosen = _chosen(competition_id or [], all_, lite, list_)
     base = data_dir_of(context, data_dir)
     from mlebench_console.engine.datasets.plans import require_raw
+    from mlebench_console.engine.requests import PrepareDatasets
 
     if raw is not None and len(chosen) > 1:
         require_raw(raw, chosen)
@@ -149,18 +151,21 @@ def prepare(
         descriptions = check_choice(
             descriptions
         )  # a folder is named from here, which the engine does not know
-    wanted = {
-        "raw_dir": "" if raw is None else str(raw.absolute()),
-        "again": again or overwrite_checksums,
-        "skip_verification": skip_verification or overwrite_checksums,
-        "keep_raw": keep_raw,
-        "discard_zip": discard_zip,
-        "descriptions": descriptions,
-        "canary": canary,
-        "jobs": jobs,
-        "priority": priority,
-    }
-    outcomes = _prepare(places_of(context), base, chosen, edition, wanted, json, verify=verify)
+    request = PrepareDatasets(
+        competition_ids=tuple(chosen),
+        edition=edition,
+        raw_dir="" if raw is None else str(raw.absolute()),
+        again=again or overwrite_checksums,
+        skip_verification=skip_verification or overwrite_checksums,
+        keep_raw=keep_raw,
+        discard_zip=discard_zip,
+        descriptions=descriptions,
+        canary=canary,
+        jobs=jobs,
+        priority=priority,
+        keep_going=True,
+    )
+    outcomes = _prepare(places_of(context), base, request, json, verify=verify)
     if overwrite_checksums:
         from mlebench_console.engine.datasets.facts import take_checksums
 
@@ -263,27 +268,23 @@ def _measured_rates(places: Places) -> Throughput:
 
 
 def _prepare(
-    places: Places,
-    base: Path,
-    chosen: Sequence[str],
-    edition: Edition,
-    wanted: dict[str, Any],
-    json: bool,
-    *,
-    verify: bool,
+    places: Places, base: Path, request: PrepareDatasets, json: bool, *, verify: bool
 ) -> list[PreparationResult]:
     from mlebench_console.competitions import registry
     from mlebench_console.console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
     from mlebench_console.console.cli.engine import engine_for
     from mlebench_console.engine.layout import dataset_folder, is_prepared
 
+    chosen, edition = request.competition_ids, request.edition
     folders = {one: dataset_folder(registry.get(one), base, edition) for one in chosen}
-    there = {one for one in chosen if not wanted["again"] and is_prepared(registry.get(one), folders[one])}
-    found = {one: ("was prepared", _how_it_differs(folders[one], one, wanted, verify, json)) for one in there}
-    missing = [one for one in chosen if one not in there]
+    there = {one for one in chosen if not request.again and is_prepared(registry.get(one), folders[one])}
+    found = {
+        one: ("was prepared", _how_it_differs(folders[one], one, request, verify, json)) for one in there
+    }
+    missing = tuple(one for one in chosen if one not in there)
     if missing:
         _say_other_edition(missing, base, edition)
-        if not (json or wanted["raw_dir"]):
+        if not (json or request.raw_dir):
             _say_sizes(missing, base, edition)
         lines = PlainLines().show
         with (
@@ -292,7 +293,7 @@ def _prepare(
         ):
             _say_unknown_variables(used)
             try:
-                seen = prepare_and_watch(used, missing, edition, wanted, show)
+                seen = prepare_and_watch(used, replace(request, competition_ids=missing), show)
             except KeyboardInterrupt:
                 if used is places:
                     complain(_what_goes_on(places))
@@ -331,7 +332,7 @@ def _say_unknown_variables(places: Places) -> None:
 
 
 def _how_it_differs(
-    folder: DatasetFolder, competition_id: str, wanted: dict[str, Any], verify: bool, json: bool
+    folder: DatasetFolder, competition_id: str, request: PrepareDatasets, verify: bool, json: bool
 ) -> str:
     """Compare prepared datasets with their manifests and with the request."""
     from mlebench_console.competitions import registry
@@ -349,11 +350,11 @@ def _how_it_differs(
             folder,
             deep=verify,
             report=report if verify else None,
-            descriptions=wanted["descriptions"],
-            raw_given=bool(wanted["raw_dir"]),
-            keep_raw=wanted["keep_raw"],
-            discard_zip=wanted["discard_zip"],
-            canary=wanted["canary"],
+            descriptions=request.descriptions,
+            raw_given=bool(request.raw_dir),
+            keep_raw=request.keep_raw,
+            discard_zip=request.discard_zip,
+            canary=request.canary,
         )
     except DataProblem as problem:
         return problem.cause

@@ -16,6 +16,7 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import sweeps as actions
+from mlebench_console.console.actions.action import Action
 from mlebench_console.console.cli.common import (
     EditionFlag,
     Json,
@@ -48,12 +49,24 @@ from mlebench_console.console.cli.runs import (
 )
 from mlebench_console.console.cli.status import say_sweeps, spec_text, sweep_facts
 from mlebench_console.engine.options.sweep import OPTIONS, Option, SweepOptions
+from mlebench_console.engine.requests import (
+    AssignExperiment,
+    ImportSweep,
+    PauseSweep,
+    ResumeSweep,
+    SetBudget,
+    SetConcurrency,
+    SetPriority,
+    StopSweep,
+    SweepRequest,
+)
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
-    from mlebench_console.engine.options.sweep import Launch
+    from mlebench_console.engine.requests import LaunchSweep
     from mlebench_console.engine.sweeps.forecast import Forecast
     from mlebench_console.state.records import Sweep
 
@@ -139,23 +152,23 @@ def launch(
     if dry_run:
         _dry_run(context, launch, json=json)
     else:
-        perform(context, actions.launch(launch), json=json, starting=True)
+        perform(context, Action((launch,)), json=json, starting=True)
 
 
-def _dry_run(context: typer.Context, launch: Launch, *, json: bool) -> None:
+def _dry_run(context: typer.Context, launch: LaunchSweep, *, json: bool) -> None:
+    from mlebench_console.engine.options.sweep import document
     from mlebench_console.engine.sweeps.forecast import forecast
 
     found = forecast(launch, places_of(context), starts_engine=True)
     if json:
-        document: dict[str, Any] = {"launch": launch.to_arguments(), "can_launch": found.can_launch}
-        say_json(document | asdict(found))
+        say_json({"launch": document(launch), "can_launch": found.can_launch, **asdict(found)})
     else:
         _say_forecast(launch, found)
     if not found.can_launch:
         raise typer.Exit(EnvironmentProblem.exit_code)
 
 
-def _say_forecast(launch: Launch, found: Forecast) -> None:
+def _say_forecast(launch: LaunchSweep, found: Forecast) -> None:
     """Print what would start, what is missing with its next steps, and how long it takes."""
     spec = launch.spec
     say(
@@ -232,18 +245,15 @@ def import_groups(
     places = places_of(context)
     left_out = () if (folder / METADATA).is_file() else folders_without_metadata(folder)
     with staged(places, folder) as (place, found):
-        answer = ask(
-            places,
-            "sweep.import",
-            {
-                "place": place,
-                "name": name,
-                "agent_id": agent or agent_of_group(folder) or "unknown",
-                "edition": edition,
-                "time_limit_seconds": None if hours is None else hours * 3600,
-                "experiment": experiment,
-            },
+        request = ImportSweep(
+            place=place,
+            name=name,
+            agent_id=agent or agent_of_group(folder) or "unknown",
+            edition=edition,
+            time_limit_seconds=None if hours is None else hours * 3600,
+            experiment=experiment,
         )
+        answer = ask(places, request)
     if left_out:
         complain(f"left out, there is no {METADATA} in them: {', '.join(left_out)}")
     say_answer(answer, json=json, runs=[asdict(run) for run in found], left_out=list(left_out))
@@ -382,19 +392,19 @@ def timeline(
 @app.command()
 def pause(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Start no more runs of a sweep; live ones continue."""
-    _change(context, "sweep.pause", sweep_id, json=json)
+    _change(context, PauseSweep, sweep_id, json=json)
 
 
 @app.command()
 def resume(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Resume a paused sweep."""
-    _change(context, "sweep.resume", sweep_id, json=json)
+    _change(context, ResumeSweep, sweep_id, json=json, starting=True)
 
 
 @app.command()
 def stop(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Stop a sweep for good: its live runs are ended, its queued ones never start."""
-    _change(context, "sweep.stop", sweep_id, json=json)
+    _change(context, StopSweep, sweep_id, json=json)
 
 
 @app.command()
@@ -434,7 +444,7 @@ def concurrency(
     json: Json = False,
 ) -> None:
     """Change how many runs of a sweep are live at once."""
-    _change(context, "sweep.concurrency", sweep_id, json=json, value=runs)
+    _change(context, partial(SetConcurrency, value=runs), sweep_id, json=json)
 
 
 @app.command()
@@ -445,7 +455,7 @@ def priority(
     json: Json = False,
 ) -> None:
     """Change which sweep's runs start first when slots come free."""
-    _change(context, "sweep.priority", sweep_id, json=json, value=value)
+    _change(context, partial(SetPriority, value=value), sweep_id, json=json)
 
 
 @app.command()
@@ -471,8 +481,10 @@ def budget(
         known = name if of_experiment else sweeps.get(database, name).id
         shared = [one for one in budgets.all_budgets(database) if (one.scope, one.name) == (scope, known)]
         found = standings(database, shared)
-    if (calls, tokens, usd) != (None, None, None):
-        perform(context, actions.set_budget(scope, known, calls, tokens, usd), json=json)
+    limits = Budget(calls, tokens, usd)
+    if limits.is_limited:
+        request = SetBudget(scope=scope, name=known, limits=limits)
+        perform(context, Action((request,)), json=json)
     elif json:
         say_json([one.document() for one in found])
     else:
@@ -520,7 +532,7 @@ def assign(
     json: Json = False,
 ) -> None:
     """Assign a sweep to an experiment, whose sweeps together make one leaderboard row."""
-    _change(context, "experiment.assign", sweep_id, json=json, experiment_id=experiment)
+    _change(context, partial(AssignExperiment, experiment_id=experiment), sweep_id, json=json)
 
 
 @app.command("rm")
@@ -551,10 +563,17 @@ def remove(
             complain("the engine is still removing its files; an event will say so if some can't be removed")
 
 
-def _change(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **values: object) -> None:
+def _change(
+    context: typer.Context,
+    request: Callable[..., SweepRequest],
+    sweep_id: str,
+    *,
+    json: bool,
+    starting: bool = False,
+) -> None:
     """Ask the engine to change a sweep, named in full or by a beginning."""
     from mlebench_console.state import sweeps
 
     with reading_state(context) as database:
         known = sweeps.get(database, sweep_id).id
-    perform(context, actions.change(kind, known, **values), json=json, starting=kind == "sweep.resume")
+    perform(context, Action((request(sweep_id=known),)), json=json, starting=starting)

@@ -15,7 +15,6 @@ from textual.widgets import Input
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
-from mlebench_console.console.actions import sweeps
 from mlebench_console.console.actions.action import Action
 from mlebench_console.console.actions.images import start_build
 from mlebench_console.console.pieces import cut, fit, fitting, foreign, heading
@@ -38,8 +37,8 @@ from mlebench_console.console.views.launch import (
 from mlebench_console.engine.checks import Check, Mend
 from mlebench_console.engine.control import Answer
 from mlebench_console.engine.images import BuildStatus, build_status
-from mlebench_console.engine.options.requests import BuildImages
 from mlebench_console.engine.options.sweep import FORM_OPTIONS, FormGroup
+from mlebench_console.engine.requests import BuildImages
 from mlebench_console.engine.sweeps.forecast import CONCURRENCY
 from mlebench_console.foundation.files import write_text
 from mlebench_console.foundation.problems import writing
@@ -226,7 +225,7 @@ class LaunchScreen(ConsoleScreen):
             bad = next((check.text for check in composed.checks if not check.good), "") if composed else ""
             self.app.say(f"not launched: {bad}" if bad else "something is missing: see below the form")
             return
-        action = sweeps.launch(composed.launch)
+        action = Action((composed.launch,))
         title = f"Launch {plural(composed.launch.run_count, 'run')}?"
         width, signs = question_width(self.size.width), self.app.signs
         lines = [*_what(composed, width, self.app.now()), *_price(composed, width)]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 from textual import events
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
+from mlebench_console.console.actions.action import NotApplicable
 from mlebench_console.console.roles import ASCII, UNICODE, Drawing, Signs
 from mlebench_console.console.sanitize import plain_lines
 from mlebench_console.console.tui.config import Settings, read_settings, require_usable, theme_named
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.worker import WorkType
 
-    from mlebench_console.console.actions.action import Action, Request
+    from mlebench_console.console.actions.action import Action
     from mlebench_console.console.screens.dialogs import ConfirmScreen
     from mlebench_console.console.views.concerns import Concern, Troubles
     from mlebench_console.engine.control import Answer, EngineStatus
+    from mlebench_console.engine.requests import Request
     from mlebench_console.engine.settings import Value
     from mlebench_console.state.database import Database
-    from mlebench_console.state.records import Request as WaitingRequest
-    from mlebench_console.state.records import Run
+    from mlebench_console.state.records import FiledRequest, Run
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +62,8 @@ Result = TypeVar("Result")
 OPEN_DEMO = "demo"
 _TICK_SECONDS = 0.5
 _ANSWER_SECONDS = 30.0
+# For how many seconds requests wait that can be undone.
+_UNDO_SECONDS = 5.0
 _MOST_WARNINGS = 3
 # The session is saved this often, so that after a kill the console reopens where it was some seconds before.
 _SESSION_EVERY_TICKS = 10
@@ -132,7 +134,7 @@ class ConsoleApp(TerminalApp):
         self.known_runs: tuple[Run, ...] = ()
         self.session = Session()
         self.news = NewsWatch(self.clock)
-        self.waiting: tuple[WaitingRequest, ...] = ()
+        self.waiting: tuple[FiledRequest, ...] = ()
         self.host_concerns: tuple[Concern, ...] = ()
         self.needed: int | None = None
         self._troubles: Troubles | None = None
@@ -460,24 +462,24 @@ class ConsoleApp(TerminalApp):
                     then(answer)
 
         for request in action.requests:
-            if undone_as(request.kind, request.arguments):
+            if request.can_be_undone:
                 self.in_background(partial(self._file_undoable, request), answered)
             else:
-                work = partial(control.ask, self.places, request.kind, request.arguments)
+                work = partial(control.ask, self.places, request)
                 self.in_background(work, answered)
 
     def _file_undoable(self, request: Request) -> Answer | None:
         """File a request that can be undone for some seconds and return its answer; blocks, so call it in a thread."""
         from mlebench_console.engine import control
 
-        number = control.file(self.places, request.kind, request.arguments, in_seconds=UNDO_SECONDS)
+        number = control.file(self.places, request, in_seconds=_UNDO_SECONDS)
         self.reader.look_now()
         try:
-            return control.answer_to(self.places, number, wait_seconds=UNDO_SECONDS + _ANSWER_SECONDS)
+            return control.answer_to(self.places, number, wait_seconds=_UNDO_SECONDS + _ANSWER_SECONDS)
         except control.WithdrawnRequest:
             return None  # undoing it has already shown a message
 
-    def take_waiting(self, waiting: list[WaitingRequest]) -> None:
+    def take_waiting(self, waiting: list[FiledRequest]) -> None:
         """Show the requests that can still be undone."""
         self.waiting = tuple(waiting)
         self.refresh_frames()
@@ -492,10 +494,9 @@ class ConsoleApp(TerminalApp):
             self.say("there is nothing to undo: stops and relaunches can be undone for some seconds")
             return
         last = self.waiting[-1]
-        doing = undone_as(last.kind, last.arguments)
 
         def done(in_time: bool) -> None:
-            self.say(f"undone: {doing}" if in_time else f"too late to undo: {doing}")
+            self.say(f"undone: {last.text}" if in_time else f"too late to undo: {last.text}")
             self.reader.look_now()
 
         self.in_background(partial(control.withdraw, self.places, last.id), done)

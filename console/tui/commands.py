@@ -25,6 +25,7 @@ from textual.widgets import Input
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
 from mlebench_console.console.actions import runs, sweeps
+from mlebench_console.console.actions.action import Action
 from mlebench_console.console.pieces import cells_of, fit, foreign
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.sanitize import plain
@@ -35,6 +36,13 @@ from mlebench_console.console.tui.theme import THEME_NAMES
 from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.views.sweep import FILTER_FIELDS, checked_filter
+from mlebench_console.engine.requests import (
+    PauseSweep,
+    ResumeSweep,
+    SetConcurrency,
+    SetPriority,
+    SweepRequest,
+)
 from mlebench_console.engine.runs.causes import lasting_cause
 from mlebench_console.engine.settings import FILTERS, check_filter
 from mlebench_console.foundation.problems import Problem, UsageProblem
@@ -44,7 +52,6 @@ from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 if TYPE_CHECKING:
     from textual.worker import WorkType
 
-    from mlebench_console.console.actions.action import Action
     from mlebench_console.console.tui.app import ConsoleApp
     from mlebench_console.console.views.code import Wanted
     from mlebench_console.engine.sweeps.removal import Loss
@@ -294,19 +301,20 @@ def _stop(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _pause(app: ConsoleApp, words: list[str]) -> None:
-    app.act(sweeps.change, "sweep.pause", _sweep_of(app, words[0] if words else ""))
+    app.carry_out(Action((PauseSweep(sweep_id=_sweep_of(app, words[0] if words else "")),)))
 
 
 def _resume(app: ConsoleApp, words: list[str]) -> None:
-    app.act(sweeps.change, "sweep.resume", _sweep_of(app, words[0] if words else ""))
+    app.carry_out(Action((ResumeSweep(sweep_id=_sweep_of(app, words[0] if words else "")),)))
 
 
-def _set(kind: str, what: str, least: int | None) -> Does:
+def _set(request: Callable[..., SweepRequest], what: str, least: int | None) -> Does:
     """Return a command that changes a number of a sweep: the one named before the number, else the current one."""
 
     def change(app: ConsoleApp, words: list[str]) -> None:
         value = _number(words[-1], what, least)
-        app.act(sweeps.change, kind, _sweep_of(app, words[0] if len(words) > 1 else ""), value=value)
+        sweep_id = _sweep_of(app, words[0] if len(words) > 1 else "")
+        app.carry_out(Action((request(sweep_id=sweep_id, value=value),)))
 
     return change
 
@@ -513,7 +521,7 @@ COMMANDS: tuple[Command, ...] = (
         "priority",
         "[SWEEP] N",
         "Whose runs start first",
-        _set("sweep.priority", "a whole number", None),
+        _set(SetPriority, "a whole number", None),
         1,
         (_sweeps, _no_words),
         _sweep_named,
@@ -522,7 +530,7 @@ COMMANDS: tuple[Command, ...] = (
         "concurrency",
         "[SWEEP] N",
         "How many runs are live at once",
-        _set("sweep.concurrency", "a number of runs (1 or more)", 1),
+        _set(SetConcurrency, "a number of runs (1 or more)", 1),
         1,
         (_sweeps, _no_words),
         _sweep_named,

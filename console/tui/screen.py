@@ -24,7 +24,6 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions.action import undone_as
 from mlebench_console.console.pieces import cut, foreign, spread, spread_fitting, width_of
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.tui.keys import SCREENS, Context, Key, bindings, key_name
@@ -425,8 +424,7 @@ def _notices(
     if app.waiting and _is_overdue(app):
         last = app.waiting[-1]
         key = key_name(app.settings.keys.named("app.undo").keys[0], ascii_only=app.settings.ascii_only)
-        doing = undone_as(last.kind, last.arguments)
-        found.append((f"{doing}: it waits for the engine {app.signs.dot} {key} undo", "warn"))
+        found.append((f"{last.text}: it waits for the engine {app.signs.dot} {key} undo", "warn"))
     if app.demo:
         found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
     return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)
@@ -489,7 +487,7 @@ def _undo_line(app: ConsoleApp, width: int) -> Pieces:
     """Return the notice about the last undoable request: what will be done, in how many seconds, and the undo key."""
     last = app.waiting[-1]
     seconds = max(0, math.ceil((last.not_before or 0.0) - max(app.now(), last.filed_at)))
-    text = foreign(undone_as(last.kind, last.arguments), 60).rstrip()
+    text = foreign(last.text, 60).rstrip()
     soon = f" in {seconds} s" if seconds else " now"
     key = key_name(app.settings.keys.named("app.undo").keys[0], ascii_only=app.settings.ascii_only)
     undo: Pieces = (

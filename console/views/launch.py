@@ -13,7 +13,6 @@ from mlebench_console.engine.checks import Check, Mend, failed
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.options.sweep import (
     FORM_OPTIONS,
-    Launch,
     SweepOptions,
     completed,
     options_of,
@@ -22,6 +21,7 @@ from mlebench_console.engine.options.sweep import (
     write_toml,
 )
 from mlebench_console.engine.places import Places, agents_folders
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.sweeps.forecast import Forecast, forecast
 from mlebench_console.engine.sweeps.launch import launch_of
 from mlebench_console.foundation.problems import Problem, UsageProblem
@@ -99,7 +99,7 @@ class Draft:
 
 
 # The values of a launch without any options; and the options set by another field or by a key.
-_DEFAULTS = options_of(Launch(SweepSpec("", "", (), 1, 0.0))).given()
+_DEFAULTS = options_of(LaunchSweep(spec=SweepSpec("", "", (), 1, 0.0))).given()
 _SET_ELSEWHERE = frozenset({"split", "minutes", "time_limit", "prepare"})
 
 
@@ -123,7 +123,7 @@ class Composed:
     """
 
     checks: tuple[Check, ...]
-    launch: Launch | None = None
+    launch: LaunchSweep | None = None
     forecast: Forecast | None = None
     wrong: Mapping[str, str] = field(default_factory=dict)
 

@@ -18,7 +18,7 @@ from mlebench_console.engine.control.client import (
     withdraw,
 )
 from mlebench_console.engine.control.status import EngineStatus, GpuUse, status
-from mlebench_console.engine.options.requests import Answer, RefusedRequest
+from mlebench_console.engine.requests import Answer, RefusedRequest
 
 __all__ = [
     "Answer",

@@ -11,13 +11,19 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from mlebench_console.engine.control.status import EngineStatus, lock_path, status
-from mlebench_console.engine.options.requests import Answer, RefusedRequest, ShownRun
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import (
+    Answer,
+    ChosenRun,
+    PauseSweep,
+    RefusedRequest,
+    Request,
+    StopRuns,
+    file_request,
+)
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.daemon_log import open_log
@@ -58,7 +64,7 @@ class WithdrawnRequest(Problem):
     """A request was withdrawn before the engine did it."""
 
 
-def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: float = 30.0) -> Answer:
+def ask(places: Places, request: Request, *, wait_seconds: float = 30.0) -> Answer:
     """File a request and wait for its answer.
 
     Raises:
@@ -68,10 +74,10 @@ def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: f
         EnvironmentProblem: no engine is running (nothing was filed), or it has not answered in time
             (the request stays and will be done).
     """
-    return answer_to(places, file(places, kind, arguments), wait_seconds=wait_seconds)
+    return answer_to(places, file(places, request), wait_seconds=wait_seconds)
 
 
-def file(places: Places, kind: str, arguments: dict[str, Any], *, in_seconds: float = 0.0) -> int:
+def file(places: Places, request: Request, *, in_seconds: float = 0.0) -> int:
     """File a request and return its number; with `in_seconds`, it is done only then, and can be withdrawn until then.
 
     Raises:
@@ -84,7 +90,7 @@ def file(places: Places, kind: str, arguments: dict[str, Any], *, in_seconds: fl
     now = time.time()
     with closing(database.open_for_requests(places.state_dir)) as bus:
         not_before = now + in_seconds if in_seconds else None
-        return requests.file(bus, kind, arguments, author=author(), now=now, not_before=not_before)
+        return file_request(bus, request, author=author(), now=now, not_before=not_before)
 
 
 def withdraw(places: Places, number: int) -> bool:
@@ -208,11 +214,10 @@ def stop_all_runs(places: Places) -> None:
         everything = sweeps.all_sweeps(state)
         for sweep in everything:
             if sweep.state is SweepState.ACTIVE:
-                ask(places, "sweep.pause", {"sweep_id": sweep.id})
+                ask(places, PauseSweep(sweep_id=sweep.id))
         stoppable = [run for run in runs.live(state) if run.state is not RunState.GRADING]
         if stoppable:
-            shown = [asdict(ShownRun(run.id, run.attempts)) for run in stoppable]
-            ask(places, "run.stop", {"runs": shown})
+            ask(places, StopRuns(runs=tuple(ChosenRun(run.id, run.attempts) for run in stoppable)))
         grace = max((sweep.spec.grace_seconds for sweep in everything), default=0.0)
         give_up = time.monotonic() + grace + _MARGIN_SECONDS
         while left := runs.live(state):

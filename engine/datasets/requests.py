@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from pathlib import Path
-from typing import Any
 
-from mlebench_console.competitions.model import Edition, edition_named
+from mlebench_console.competitions.model import Edition
 from mlebench_console.engine.datasets import plans
 from mlebench_console.engine.datasets.plans import Options
 from mlebench_console.engine.datasets.prepared import canaries
 from mlebench_console.engine.datasets.prepared.descriptions import OURS, check_choice
 from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
 from mlebench_console.engine.datasets.queue import DatasetQueue
-from mlebench_console.engine.options import requests
-from mlebench_console.engine.options.requests import Answer
+from mlebench_console.engine.requests import (
+    Answer,
+    DatasetsRequest,
+    Handlers,
+    PrepareDatasets,
+    PrioritizeDatasets,
+    PruneDatasets,
+    StopDatasets,
+    VerifyDatasets,
+)
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.state import datasets, runs, sweeps
@@ -26,7 +33,7 @@ _PREPARED_PARTS: dict[Edition, str] = {"v1": PREPARED, "corrected": CORRECTED}
 
 
 class DatasetRequests:
-    """Answers requests about datasets; called within the transaction of the answer."""
+    """Handles requests about datasets; called within the transaction of the answer."""
 
     def __init__(self, database: Database, queue: DatasetQueue, data_dir: Path, clock: Clock) -> None:
         self._database = database
@@ -35,41 +42,41 @@ class DatasetRequests:
         self._clock = clock
 
     @property
-    def handlers(self) -> dict[str, Callable[[Any, str], Answer]]:
-        """The handlers by the names of requests."""
+    def handlers(self) -> Handlers:
+        """The handlers of requests about datasets."""
         return {
-            "dataset.prepare": self.prepare,
-            "dataset.stop": self.stop,
-            "dataset.verify": self.verify,
-            "dataset.priority": self.prioritize,
-            "dataset.prune": self.prune,
+            PrepareDatasets: self.prepare,
+            StopDatasets: self.stop,
+            VerifyDatasets: self.verify,
+            PrioritizeDatasets: self.prioritize,
+            PruneDatasets: self.prune,
         }
 
-    def prepare(self, arguments: requests.PrepareDatasets, _by: str) -> Answer:
+    def prepare(self, request: PrepareDatasets, _by: str) -> Answer:
         """Put datasets in the queue in the given order, except those that are already prepared.
 
         Raises:
             UsageProblem: one of them should be prepared again, but runs use it or wait for it.
         """
-        chosen, edition = arguments.competition_ids, edition_named(arguments.edition)
+        chosen, edition = request.competition_ids, request.edition
         options = Options(
-            mirror=arguments.mirror,
-            verify=False if arguments.skip_verification else None,
-            keep_raw=arguments.keep_raw,
-            discard_zip=arguments.discard_zip,
-            descriptions=check_choice(arguments.descriptions or OURS),
-            canary=arguments.canary,
+            mirror=request.mirror,
+            verify=False if request.skip_verification else None,
+            keep_raw=request.keep_raw,
+            discard_zip=request.discard_zip,
+            descriptions=check_choice(request.descriptions or OURS),
+            canary=request.canary,
         )
         if options.canary:
             canaries.refuse_in(edition)
-        keep_going = len(chosen) > 1 if arguments.keep_going is None else arguments.keep_going
-        if arguments.jobs is not None:
-            if arguments.jobs < 1:
-                raise UsageProblem(f"'jobs' must be at least 1, not {arguments.jobs}")
-            self._queue.set_jobs(arguments.jobs)
+        keep_going = len(chosen) > 1 if request.keep_going is None else request.keep_going
+        if request.jobs is not None:
+            if request.jobs < 1:
+                raise UsageProblem(f"'jobs' must be at least 1, not {request.jobs}")
+            self._queue.set_jobs(request.jobs)
         now = self._clock.now()
         requested = failed = 0
-        again = bool(arguments.raw_dir or arguments.again)
+        again = bool(request.raw_dir or request.again)
         ready = [one for one in chosen if self._is_ready(one, edition)]
         for competition_id in ready if again else ():
             if not self._is_busy(competition_id, edition):  # otherwise it is queued for this already
@@ -80,7 +87,7 @@ class DatasetRequests:
                 continue
             try:
                 wanted = plans.plan(
-                    competition_id, edition, self._data_dir, raw_dir=arguments.raw_dir, options=options
+                    competition_id, edition, self._data_dir, raw_dir=request.raw_dir, options=options
                 )
             except DataProblem as problem:
                 if not keep_going:
@@ -91,7 +98,7 @@ class DatasetRequests:
                 failed += 1
                 continue
             plans.request(self._database, wanted, now=now + number * _STEP_APART)
-            datasets.set_priority(self._database, competition_id, edition, arguments.priority)
+            datasets.set_priority(self._database, competition_id, edition, request.priority)
             self._queue.forget(competition_id, edition)
             requested += 1
         prepared = len(chosen) - requested - failed
@@ -100,58 +107,58 @@ class DatasetRequests:
         parts += [f"{_datasets(failed)} without raw data"] if failed else []
         return Answer(", ".join(parts))
 
-    def prioritize(self, arguments: requests.PrioritizeDatasets, _by: str) -> Answer:
+    def prioritize(self, request: PrioritizeDatasets, _by: str) -> Answer:
         """Change the priority of waiting datasets."""
-        waiting = [one for one in self._known(arguments) if one.state.is_busy]
+        waiting = [one for one in self._known(request) if one.state.is_busy]
         if not waiting:
             raise UsageProblem("none of them waits to be prepared")
         for one in waiting:
-            datasets.set_priority(self._database, one.competition_id, one.edition, arguments.value)
-        return Answer(f"{_datasets(len(waiting))} now at priority {arguments.value}")
+            datasets.set_priority(self._database, one.competition_id, one.edition, request.value)
+        return Answer(f"{_datasets(len(waiting))} now at priority {request.value}")
 
-    def stop(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
+    def stop(self, request: StopDatasets, _by: str) -> Answer:
         """Stop preparing or verifying datasets; partial downloads stay and are resumed by the next request."""
         verifying = self._queue.verifications
-        busy = [one for one in self._known(arguments) if one.state.is_busy or verifying.knows(one)]
+        busy = [one for one in self._known(request) if one.state.is_busy or verifying.knows(one)]
         if not busy:
             raise UsageProblem("none of them is being prepared or verified")
         for dataset in busy:
             self._queue.stop(dataset)
         return Answer(f"{_datasets(len(busy))} being stopped")
 
-    def verify(self, arguments: requests.VerifyDatasets, _by: str) -> Answer:
+    def verify(self, request: VerifyDatasets, _by: str) -> Answer:
         """Verify prepared datasets."""
-        edition = edition_named(arguments.edition)
-        for competition_id in arguments.competition_ids:
+        edition = request.edition
+        for competition_id in request.competition_ids:
             if not plans.is_ready(competition_id, edition, self._data_dir):
                 raise UsageProblem(f"{competition_id} is not prepared", "", "Prepare it first.")
             self._refuse_being_prepared(competition_id, edition)
             now = self._clock.now()
             plans.record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
-        known = self._known(arguments)
+        known = self._known(request)
         for dataset in known:
-            self._queue.verifications.ask(dataset, arguments.kind)
+            self._queue.verifications.ask(dataset, request.verification)
         return Answer(f"{_datasets(len(known))} being verified")
 
-    def prune(self, arguments: requests.PruneDatasets, _by: str) -> Answer:
+    def prune(self, request: PruneDatasets, _by: str) -> Answer:
         """Remove parts of datasets from the disk, except prepared data that runs use or wait for."""
         pruned = []
-        for competition_id in arguments.competition_ids:
+        for competition_id in request.competition_ids:
             try:
-                self._refuse_pruning(competition_id, arguments)
+                self._refuse_pruning(competition_id, request)
             except UsageProblem as problem:
-                if not arguments.keep_going:
+                if not request.keep_going:
                     raise
                 self._queue.records.not_pruned(competition_id, problem)
             else:
                 pruned.append(competition_id)
         for competition_id in pruned:
-            self._queue.prune(competition_id, arguments.parts)
+            self._queue.prune(competition_id, request.parts)
         return Answer(f"{_datasets(len(pruned))} being pruned")
 
-    def _refuse_pruning(self, competition_id: str, asked: requests.PruneDatasets) -> None:
-        self._refuse_being_prepared(competition_id, edition_named(asked.edition))
-        editions = {edition for edition, part in _PREPARED_PARTS.items() if part in asked.parts}
+    def _refuse_pruning(self, competition_id: str, request: PruneDatasets) -> None:
+        self._refuse_being_prepared(competition_id, request.edition)
+        editions = {edition for edition, part in _PREPARED_PARTS.items() if part in request.parts}
         self._refuse_in_use(competition_id, editions, "pruned")
 
     def _refuse_being_prepared(self, competition_id: str, edition: Edition) -> None:
@@ -183,9 +190,9 @@ class DatasetRequests:
                 f"Wait for them, or stop them: mlebench-console sweep stop {user}",
             )
 
-    def _known(self, asked: requests.SomeDatasets) -> list[Dataset]:
-        edition = edition_named(asked.edition)
-        found = (datasets.find(self._database, one, edition) for one in asked.competition_ids)
+    def _known(self, request: DatasetsRequest) -> list[Dataset]:
+        edition = request.edition
+        found = (datasets.find(self._database, one, edition) for one in request.competition_ids)
         return [dataset for dataset in found if dataset is not None]
 
 

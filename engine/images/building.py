@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlebench_console.engine.agents import CONFIG_NAME, IGNORED, Agent
 from mlebench_console.engine.images.dockerfiles import SECRETS, copied, with_secrets
-from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.engine.requests import BuildImages
 from mlebench_console.environment.runner.docker.daemon import (
     build_command,
     daemon_problems,

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from mlebench_console.engine.agents import find_agents
 from mlebench_console.engine.images.building import Image, build, recipes_for, with_environment
-from mlebench_console.engine.options.requests import Answer, BuildImages, NoArguments
 from mlebench_console.engine.places import agents_folders
+from mlebench_console.engine.requests import Answer, BuildImages, StopBuild
 from mlebench_console.environment.runner.docker.daemon import connect
 from mlebench_console.foundation import files, problems
 from mlebench_console.foundation.daemon_log import open_log
@@ -37,7 +37,7 @@ _LAST_BYTES = 4096
 
 
 class ImageBuilds:
-    """Answers `image.build` and `image.stop`."""
+    """Handles the requests to build images and to stop a build."""
 
     def __init__(self, state_dir: Path) -> None:
         self._folder = state_dir / _FOLDER
@@ -64,7 +64,7 @@ class ImageBuilds:
             os.pwrite(lock.descriptor, str(self._child.pid).encode(), 0)
         return Answer(f"building {', '.join(order.names) or 'all images'}")
 
-    def stop(self, _arguments: NoArguments, _by: str) -> Answer:
+    def stop(self, _request: StopBuild, _by: str) -> Answer:
         """Stop the running build."""
         if not is_held(self._folder / _LOCK):
             raise UsageProblem("no image is being built")

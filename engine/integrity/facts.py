@@ -21,7 +21,7 @@ from mlebench_console.engine.integrity.results import Detector, is_current, keep
 from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids, sample_of
 from mlebench_console.engine.integrity.texts import texts_of
 from mlebench_console.engine.layout import prepared_with
-from mlebench_console.engine.options.requests import LookedAt
+from mlebench_console.engine.requests import LookedAt
 from mlebench_console.environment.gateway.records import NOT_SENT, read_calls
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.clock import Clock

@@ -26,7 +26,7 @@ from mlebench_console.engine.integrity.kernels import (
 from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.engine.integrity.results import is_current, keep
 from mlebench_console.engine.integrity.winnowing import Hashes, Likeness, Tokens
-from mlebench_console.engine.options.requests import LookedAt
+from mlebench_console.engine.requests import LookedAt
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.files import reading_untrusted
 from mlebench_console.foundation.problems import DataProblem

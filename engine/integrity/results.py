@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from mlebench_console.engine.integrity.material import ExaminedRun
-from mlebench_console.engine.options.requests import Answer, LookedAt, RecordIntegrity, ReviewFinding
+from mlebench_console.engine.requests import Answer, LookedAt, RecordIntegrity, ReviewFinding
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.files import reading_untrusted, write_json
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem, writing
@@ -124,40 +124,38 @@ def kept(folder: Path, layer: Layer) -> tuple[DetectorResult, ...]:
 
 
 class IntegrityRequests:
-    """Answers `integrity.record` and `integrity.review`."""
+    """Handles the requests to record findings and to review them."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    def record(self, arguments: RecordIntegrity, _by: str) -> Answer:
+    def record(self, request: RecordIntegrity, _by: str) -> Answer:
         """Take saved results of attempts into the state."""
         state_dir = self._database.path.parent
-        for one in arguments.looked_at:
+        for one in request.looked_at:
             attempt = runs.attempt(self._database, one.attempt_id)
-            layer = _layer(one.layer)
-            integrity.replace_results(
-                self._database, attempt.id, layer, kept(state_dir / attempt.directory, layer)
-            )
-        return Answer(f"results of {len(arguments.looked_at)} attempts are recorded")
+            results = kept(state_dir / attempt.directory, one.layer)
+            integrity.replace_results(self._database, attempt.id, one.layer, results)
+        return Answer(f"results of {len(request.looked_at)} attempts are recorded")
 
-    def review(self, arguments: ReviewFinding, by: str) -> Answer:
+    def review(self, request: ReviewFinding, by: str) -> Answer:
         """Record a person's review of a finding."""
-        run = runs.get(self._database, arguments.run_id)
-        if not arguments.reason.strip():
+        run = runs.get(self._database, request.run_id)
+        if not request.reason.strip():
             raise UsageProblem("a review needs a reason", "it is kept and disclosed with the row")
         known = integrity.of_runs(self._database, [run.id])[run.id]
-        finding = finding_named(known, arguments.finding)
+        finding = finding_named(known, request.finding)
         integrity.add_review(
             self._database,
             run.id,
             finding,
-            cleared=arguments.cleared,
-            reason=arguments.reason.strip(),
+            cleared=request.cleared,
+            reason=request.reason.strip(),
             author=by,
             now=self._clock.now(),
         )
-        verb = "cleared" if arguments.cleared else "confirmed"
+        verb = "cleared" if request.cleared else "confirmed"
         return Answer(f"finding {finding.key} of run {run.id} is {verb}", run.sweep_id)
 
 
@@ -177,9 +175,3 @@ def finding_named(known: RunIntegrity, key: str) -> Finding:
 
 def _path(folder: Path, layer: Layer) -> Path:
     return folder / FOLDER / f"{layer}.json"
-
-
-def _layer(name: str) -> Layer:
-    with suppress(ValueError):
-        return Layer(name)
-    raise UsageProblem(f"there is no layer '{name}'", "", f"Choose one of {', '.join(Layer)}.")

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -19,8 +19,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS
 from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.environment.runner.process.runtimes import NETWORKS, RUNTIMES
-from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.fields import Bounds, FieldError, convert
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
 from mlebench_console.state.records import HERE, SweepSpec
@@ -71,7 +71,7 @@ class Option:
     Attributes:
         help: the help text of its flag.
         default: its default value; None: the default of `SweepSpec`.
-        kept_as: the field of `SweepSpec` or `Launch` that stores it, by default its own name; empty: not stored.
+        kept_as: the field of `SweepSpec` or `LaunchSweep` that stores it, by default its own name; empty: not stored.
         unit: the factor from its own unit to that of the stored field, such as 3600 for hours stored as seconds.
         bounds: the valid numbers, in its own unit; None for other types.
         choices: the valid values; empty: any.
@@ -482,66 +482,21 @@ def usual_values() -> dict[str, Any]:
     return {name: kept.get(name, default) for name, default in _SPEC_DEFAULTS.items()}
 
 
-@dataclass(frozen=True)
-class Launch:
-    """The arguments of the request `sweep.launch`.
-
-    Attributes:
-        name: the sweep's; empty: made from the agent's.
-        concurrency: how many of its runs may be live at once.
-        priority: higher goes first.
-        experiment: the leaderboard row it belongs to; empty for none.
-        sweep_budget_calls, sweep_budget_tokens, sweep_budget_usd: limits for the model calls of all its runs together.
-    """
-
-    spec: SweepSpec
-    name: str = ""
-    concurrency: int = 1
-    priority: int = 0
-    experiment: str = ""
-    note: str = ""
-    sweep_budget_calls: int | None = None
-    sweep_budget_tokens: int | None = None
-    sweep_budget_usd: float | None = None
-
-    @property
-    def sweep_budget(self) -> Budget:
-        """The limits for the model calls of all its runs together."""
-        return Budget(self.sweep_budget_calls, self.sweep_budget_tokens, self.sweep_budget_usd)
-
-    @property
-    def run_count(self) -> int:
-        """How many runs it has."""
-        return len(self.spec.competitions) * self.spec.seeds
-
-    def to_arguments(self) -> dict[str, Any]:
-        """Return it as the arguments of a request."""
-        own = {name: getattr(self, name) for name in _OWN_HINTS}
-        values = asdict(self.spec) | own
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
-    @classmethod
-    def from_arguments(cls, values: Mapping[str, Any]) -> Launch:
-        """Read back what `to_arguments` wrote.
-
-        Raises:
-            FieldError: an argument is not known, missing or of the wrong type.
-        """
-        found = convert(_SPEC_HINTS | _OWN_HINTS, values, ("agent_id", "competitions", "time_limit_seconds"))
-        own = {name: found.pop(name) for name in _OWN_HINTS if name in found}
-        usual: dict[str, Any] = {"agents_dir": "", "seeds": 1}
-        return cls(SweepSpec(**(usual | found)), **own)
-
-    def kept(self, option: Option) -> Any:
-        """Return the stored value of an option."""
-        return getattr(self if option.kept_as in _OWN_HINTS else self.spec, option.kept_as)
+# What belongs to a launch as a whole, not to its specification.
+_OWN = {each.name for each in fields(LaunchSweep)} - {"spec"}
 
 
-_SPEC_HINTS = get_type_hints(SweepSpec)
-_OWN_HINTS = {name: hint for name, hint in get_type_hints(Launch).items() if name != "spec"}
+def kept(launch: LaunchSweep, option: Option) -> Any:
+    """Return the stored value of an option."""
+    return getattr(launch if option.kept_as in _OWN else launch.spec, option.kept_as)
 
 
-def resolve(options: SweepOptions, places: Places) -> Launch:
+def document(launch: LaunchSweep) -> dict[str, Any]:
+    """Return a launch as a flat record for JSON."""
+    return asdict(launch.spec) | {name: getattr(launch, name) for name in _OWN}
+
+
+def resolve(options: SweepOptions, places: Places) -> LaunchSweep:
     """Make a complete launch from the given options and defaults.
 
     Raises:
@@ -561,7 +516,7 @@ def resolve(options: SweepOptions, places: Places) -> Launch:
     return completed(options, chosen, places)
 
 
-def completed(options: SweepOptions, competitions: tuple[str, ...], places: Places) -> Launch:
+def completed(options: SweepOptions, competitions: tuple[str, ...], places: Places) -> LaunchSweep:
     """Make a launch from the given options, defaults and competitions, which may be empty.
 
     Raises:
@@ -584,26 +539,26 @@ def completed(options: SweepOptions, competitions: tuple[str, ...], places: Plac
         option.kept_as: option.to_kept(given[option.name]) for option in OPTIONS if option.name in given
     }
     values |= {"competitions": competitions, "data_dir": str(places.data_dir)}
-    own = {name: values.pop(name) for name in _OWN_HINTS if name in values}
-    return Launch(SweepSpec(**{name: value for name, value in values.items() if name}), **own)
+    own = {name: values.pop(name) for name in _OWN if name in values}
+    return LaunchSweep(spec=SweepSpec(**{name: value for name, value in values.items() if name}), **own)
 
 
-def options_of(launch: Launch) -> SweepOptions:
+def options_of(launch: LaunchSweep) -> SweepOptions:
     """Return the options that give this launch."""
     given: dict[str, tuple[str, Any]] = {}
     for option in OPTIONS:
         if option.kept_as and option.kept_as not in given:
-            given[option.kept_as] = (option.name, option.from_kept(launch.kept(option)))
+            given[option.kept_as] = (option.name, option.from_kept(kept(launch, option)))
     found = dict(given.values())
     if found["agents_dir"] == str(own_agents_folder()):
         found["agents_dir"] = None
     return SweepOptions(**found)
 
 
-def impossible(launch: Launch) -> Iterator[UsageProblem]:
+def impossible(launch: LaunchSweep) -> Iterator[UsageProblem]:
     """Yield a problem for each invalid option of a launch, independent of this host."""
     for option in OPTIONS:
-        value = launch.kept(option) if option.kept_as else None
+        value = kept(launch, option) if option.kept_as else None
         if option.choices and value not in option.choices:
             known = ", ".join(option.choices)
             yield UsageProblem(f"there is no {option.name} '{value}'", "", f"Choose one of {known}.")

@@ -25,12 +25,21 @@ from mlebench_console.engine.notifications.news import full_disks
 from mlebench_console.engine.notifications.notifier import Notifier
 from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import (
+    BuildImages,
+    Handlers,
+    ImportSweep,
+    RecordIntegrity,
+    RemoveSweep,
+    ReviewFinding,
+    StopBuild,
+)
 from mlebench_console.engine.runs.grading import LiveGrading
 from mlebench_console.engine.runs.intake import Intake
 from mlebench_console.engine.runs.scheduling import GpuPool
 from mlebench_console.engine.settings import EngineSettings
 from mlebench_console.engine.space import existing
-from mlebench_console.engine.supervisor.requests import Handler, RequestDispatcher
+from mlebench_console.engine.supervisor.requests import RequestDispatcher
 from mlebench_console.engine.supervisor.starting import Retrier, Starter
 from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.imports import SweepImport
@@ -116,14 +125,14 @@ class Supervisor:
         self._import = SweepImport(database, places, clock)
         self._images = ImageBuilds(places.state_dir)
         of_integrity = IntegrityRequests(database, clock)
-        handlers: dict[str, Handler] = {
+        handlers: Handlers = {
             **of_datasets.handlers,
-            "sweep.remove": self._removal.remove,
-            "sweep.import": self._import.import_,
-            "image.build": self._images.build,
-            "image.stop": self._images.stop,
-            "integrity.record": of_integrity.record,
-            "integrity.review": of_integrity.review,
+            RemoveSweep: self._removal.remove,
+            ImportSweep: self._import.import_,
+            BuildImages: self._images.build,
+            StopBuild: self._images.stop,
+            RecordIntegrity: of_integrity.record,
+            ReviewFinding: of_integrity.review,
         }
         self._agents = AgentSnapshots(database, places.state_dir, clock, log)
         self._gpus = GpuPool(read_nvidia, clock)

@@ -1,34 +1,41 @@
-"""Execute requests of consoles and commands: one method per kind, in one transaction together with the answer."""
+"""Handle requests of consoles and commands: one method per class, in one transaction together with the answer."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from mlebench_console.engine.agent_snapshots import AgentSnapshots
 from mlebench_console.engine.agents import wants_obfuscated
 from mlebench_console.engine.checks import Check
-from mlebench_console.engine.options.requests import (
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import (
     AcknowledgeCause,
     AnnotateRuns,
     AnnotateSweep,
     Answer,
     AssignExperiment,
     ClassifyRuns,
-    OneCause,
-    OneSweep,
+    Handlers,
+    LaunchSweep,
+    PauseSweep,
     RefusedRequest,
+    RegradeRuns,
+    RelaunchRuns,
+    ResumeSweep,
+    RunsRequest,
     SetBudget,
-    SetSweep,
-    SomeRuns,
-    read_arguments,
+    SetConcurrency,
+    SetPriority,
+    StopRuns,
+    StopSweep,
+    SweepRequest,
+    WithdrawAcknowledgement,
+    read_request,
 )
-from mlebench_console.engine.options.sweep import Launch
-from mlebench_console.engine.placements import Placements
-from mlebench_console.engine.places import Places
 from mlebench_console.engine.runs import launching
 from mlebench_console.engine.runs.budgets import standings
 from mlebench_console.engine.runs.causes import OTHER_CONCERNS, read_causes
@@ -49,15 +56,13 @@ from mlebench_console.state.annotations import Annotation, annotate_run, annotat
 from mlebench_console.state.causes import cause_key
 from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
-from mlebench_console.state.records import IMPORTED, Acknowledgement, Request, RequestState, Run
+from mlebench_console.state.records import IMPORTED, Acknowledgement, FiledRequest, RequestState, Run
 from mlebench_console.state.usage import budgets
 from mlebench_console.state.usage.budgets import BudgetScope
 
 _PAUSED = "paused: live runs continue, and no more are started"
 _LONGEST_SNOOZE_SECONDS = 30 * 86_400.0
 _LONGEST_TEXT = 300
-Handler = Callable[[Any, str], Answer | None]
-"""Takes a request's arguments and author; returns None, without changing anything, if it must be called again later."""
 
 
 class RequestDispatcher:
@@ -70,7 +75,7 @@ class RequestDispatcher:
         placements: Placements,
         clock: Clock,
         log: Log,
-        handlers: Mapping[str, Handler],
+        handlers: Handlers,
         capacity: Callable[[], HostCapacity],
         agents: AgentSnapshots,
     ) -> None:
@@ -83,23 +88,23 @@ class RequestDispatcher:
         self._agents = agents
         # Whether there are requests that wait for their time and can still be withdrawn.
         self._has_later = False
-        self._handlers: dict[str, Handler] = {
-            "sweep.launch": self._launch,
-            "sweep.pause": partial(self._set_state, SweepState.PAUSED, _PAUSED),
-            "sweep.resume": partial(self._set_state, SweepState.ACTIVE, "active"),
-            "sweep.stop": self._stop_sweep,
-            "sweep.concurrency": self._set_concurrency,
-            "sweep.priority": self._set_priority,
-            "run.relaunch": self._relaunch,
-            "run.stop": self._stop_runs,
-            "run.classify": self._classify,
-            "run.regrade": self._regrade,
-            "experiment.assign": self._assign,
-            "budget.set": self._set_budget,
-            "run.annotate": self._annotate_runs,
-            "sweep.annotate": self._annotate_sweep,
-            "cause.acknowledge": self._acknowledge,
-            "cause.take_back": self._take_back,
+        self._handlers: Handlers = {
+            LaunchSweep: self._launch,
+            PauseSweep: partial(self._set_state, SweepState.PAUSED, _PAUSED),
+            ResumeSweep: partial(self._set_state, SweepState.ACTIVE, "active"),
+            StopSweep: self._stop_sweep,
+            SetConcurrency: self._set_concurrency,
+            SetPriority: self._set_priority,
+            AnnotateSweep: self._annotate_sweep,
+            AssignExperiment: self._assign,
+            SetBudget: self._set_budget,
+            RelaunchRuns: self._relaunch,
+            StopRuns: self._stop_runs,
+            RegradeRuns: self._regrade,
+            ClassifyRuns: self._classify,
+            AnnotateRuns: self._annotate_runs,
+            AcknowledgeCause: self._acknowledge,
+            WithdrawAcknowledgement: self._withdraw_acknowledgement,
             **handlers,
         }
 
@@ -110,37 +115,34 @@ class RequestDispatcher:
 
     def step(self) -> None:
         """Answer all open requests that are due, oldest first."""
-        for request in requests.open_requests(self._database, now=self._clock.now()):
-            self._answer(request)
+        for filed in requests.open_requests(self._database, now=self._clock.now()):
+            self._answer(filed)
         self._has_later = bool(requests.waiting(self._database))
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, filed: FiledRequest) -> None:
         try:
             with self._database.transaction():
-                now = requests.get(self._database, request.id)
+                now = requests.get(self._database, filed.id)
                 if now is None or now.state is not RequestState.FILED:
                     return  # withdrawn since it was read
-                handler = self._handlers.get(request.kind)
-                if handler is None:
-                    known = ", ".join(sorted(self._handlers))
-                    raise UsageProblem(f"there is no request '{request.kind}'", "", f"Choose one of {known}.")
-                answer = handler(read_arguments(request.kind, request.arguments), request.author)
+                request = read_request(filed.kind, filed.arguments)
+                answer = self._handlers[type(request)](request, filed.author)
                 if answer is not None:
-                    self._write(request, RequestState.DONE, answer.to_text())
+                    self._write(filed, RequestState.DONE, answer.to_text())
         except UnusableState:
             raise  # the request stays open until the state can be used again
         except Problem as problem:
-            self._write(request, RequestState.REFUSED, RefusedRequest.to_text(problem))
+            self._write(filed, RequestState.REFUSED, RefusedRequest.to_text(problem))
         except Exception as error:  # noqa: BLE001 - one bad request must not keep the others from their answers
-            self._log(f"request {request.id} ({request.kind})", error)
+            self._log(f"request {filed.id} ({filed.text})", error)
             why = f"{type(error).__name__} in the engine"
-            failure = Problem(f"{request.kind} failed", why, f"See {self._places.engine_log}.")
-            self._write(request, RequestState.REFUSED, RefusedRequest.to_text(failure))
+            failure = Problem(f"{filed.text} failed", why, f"See {self._places.engine_log}.")
+            self._write(filed, RequestState.REFUSED, RefusedRequest.to_text(failure))
 
-    def _write(self, request: Request, state: RequestState, text: str) -> None:
-        requests.answer(self._database, request.id, state, text, now=self._clock.now())
+    def _write(self, filed: FiledRequest, state: RequestState, text: str) -> None:
+        requests.answer(self._database, filed.id, state, text, now=self._clock.now())
 
-    def _launch(self, launch: Launch, _by: str) -> Answer | None:
+    def _launch(self, launch: LaunchSweep, _by: str) -> Answer | None:
         own = self._places.data_dir
         refuse_other_data(launch.spec, own)
         # An engine has one data directory: the state identifies datasets by competition and edition alone.
@@ -155,7 +157,7 @@ class RequestDispatcher:
             if not is_waiting:
                 self._checks.forget(launch)
 
-    def _create(self, launch: Launch, checks: list[Check]) -> Answer | None:
+    def _create(self, launch: LaunchSweep, checks: list[Check]) -> Answer | None:
         agent = launching.agent_of(launch.spec)
         # Obfuscation is a condition of the row, whether a flag or the agent's own setting requests it.
         obfuscated = launch.spec.obfuscated or wants_obfuscated(agent)
@@ -181,13 +183,13 @@ class RequestDispatcher:
         )
         return Answer(f"sweep {sweep.id} is launched with {plural(launch.run_count, 'run')}", sweep.id)
 
-    def _set_state(self, state: SweepState, text: str, arguments: OneSweep, _by: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.sweep_id)
+    def _set_state(self, state: SweepState, text: str, request: SweepRequest, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, request.sweep_id)
         sweeps.set_state(self._database, sweep.id, state, now=self._clock.now())
         return Answer(f"sweep {sweep.id} is {text}", sweep.id)
 
-    def _stop_sweep(self, arguments: OneSweep, by: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.sweep_id)
+    def _stop_sweep(self, request: StopSweep, by: str) -> Answer:
+        sweep = sweeps.get(self._database, request.sweep_id)
         sweeps.set_state(self._database, sweep.id, SweepState.STOPPED, now=self._clock.now())
         stopped = [
             run
@@ -198,29 +200,29 @@ class RequestDispatcher:
             self._stop(run, by)
         return Answer(f"sweep {sweep.id} is stopped with {plural(len(stopped), 'run')}", sweep.id)
 
-    def _set_concurrency(self, arguments: SetSweep, _by: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.sweep_id)
-        if arguments.value < 1:
+    def _set_concurrency(self, request: SetConcurrency, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, request.sweep_id)
+        if request.value < 1:
             raise UsageProblem(
-                f"a concurrency of {arguments.value} starts nothing", "", "Pause the sweep instead."
+                f"a concurrency of {request.value} starts nothing", "", "Pause the sweep instead."
             )
-        sweeps.set_concurrency(self._database, sweep.id, arguments.value, now=self._clock.now())
-        return Answer(f"sweep {sweep.id} runs at most {arguments.value} at once", sweep.id)
+        sweeps.set_concurrency(self._database, sweep.id, request.value, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} runs at most {request.value} at once", sweep.id)
 
-    def _set_priority(self, arguments: SetSweep, _by: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.sweep_id)
-        sweeps.set_priority(self._database, sweep.id, arguments.value, now=self._clock.now())
-        return Answer(f"sweep {sweep.id} has priority {arguments.value}", sweep.id)
+    def _set_priority(self, request: SetPriority, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, request.sweep_id)
+        sweeps.set_priority(self._database, sweep.id, request.value, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} has priority {request.value}", sweep.id)
 
-    def _relaunch(self, arguments: SomeRuns, by: str) -> Answer:
-        chosen = self._as_shown(arguments)
+    def _relaunch(self, request: RelaunchRuns, by: str) -> Answer:
+        chosen = self._chosen(request)
         now = self._clock.now()
-        for run, shown in zip(chosen, arguments.runs, strict=True):
+        for run, seen in zip(chosen, request.runs, strict=True):
             if sweeps.get(self._database, run.sweep_id).spec.runtime == IMPORTED:
                 raise UsageProblem(f"run {run.id} can't be relaunched", "it was imported, not run here")
             if not run.has_ended:
                 raise _has_changed(run)
-            if transitions.is_reroll(run) and not shown.reroll:
+            if transitions.is_reroll(run) and not seen.reroll:
                 raise _has_changed(run, ", and relaunching it would re-roll its seed")
         for run in chosen:
             transitions.requeued(self._database, run.id, by=by, now=now)
@@ -228,8 +230,8 @@ class RequestDispatcher:
                 sweeps.set_state(self._database, run.sweep_id, SweepState.ACTIVE, now=now)
         return Answer(f"{_runs(len(chosen))} queued again", chosen[0].sweep_id)
 
-    def _stop_runs(self, arguments: SomeRuns, by: str) -> Answer:
-        chosen = self._as_shown(arguments)
+    def _stop_runs(self, request: StopRuns, by: str) -> Answer:
+        chosen = self._chosen(request)
         for run in chosen:
             if run.has_ended or run.state is RunState.GRADING:
                 raise UsageProblem(f"run {run.id} can't be stopped", f"it is {run.state}")
@@ -237,15 +239,15 @@ class RequestDispatcher:
             self._stop(run, by)
         return Answer(f"{_runs(len(chosen))} asked to stop", chosen[0].sweep_id)
 
-    def _as_shown(self, arguments: SomeRuns) -> list[Run]:
+    def _chosen(self, request: RunsRequest) -> list[Run]:
         """Read the runs of a request.
 
         Raises:
             UsageProblem: one has had another attempt since the operator saw it.
         """
-        chosen = [runs.get(self._database, shown.id) for shown in arguments.runs]
-        for run, shown in zip(chosen, arguments.runs, strict=True):
-            if run.attempts != shown.attempt:
+        chosen = [runs.get(self._database, seen.id) for seen in request.runs]
+        for run, seen in zip(chosen, request.runs, strict=True):
+            if run.attempts != seen.attempt:
                 raise _has_changed(run)
         return chosen
 
@@ -266,54 +268,50 @@ class RequestDispatcher:
         text = f"stop requested by {by}"
         events.append(self._database, now, "run.stop_requested", text, run=run, attempt_id=attempt.id)
 
-    def _classify(self, arguments: ClassifyRuns, by: str) -> Answer:
-        if arguments.class_ not in set(FailureClass):
-            known = ", ".join(FailureClass)
-            raise UsageProblem(f"there is no class '{arguments.class_}'", "", f"Choose one of {known}.")
-        kind = FailureClass(arguments.class_)
+    def _classify(self, request: ClassifyRuns, by: str) -> Answer:
         now = self._clock.now()
-        chosen = self._as_shown(arguments)
+        chosen = self._chosen(request)
         for run in chosen:
-            transitions.classified(self._database, run.id, kind, note=arguments.note, by=by, now=now)
-        return Answer(f"{_runs(len(chosen))} classified as {kind}")
+            transitions.classified(
+                self._database, run.id, request.failure_class, note=request.note, by=by, now=now
+            )
+        return Answer(f"{_runs(len(chosen))} classified as {request.failure_class}")
 
-    def _regrade(self, arguments: SomeRuns, by: str) -> Answer:
-        chosen = self._as_shown(arguments)
+    def _regrade(self, request: RegradeRuns, by: str) -> Answer:
+        chosen = self._chosen(request)
         for run in chosen:
             transitions.regrade(self._database, run.id, by=by, now=self._clock.now())
         return Answer(f"{_runs(len(chosen))} graded again", chosen[0].sweep_id)
 
-    def _annotate_runs(self, arguments: AnnotateRuns, by: str) -> Answer:
-        change = Annotation(arguments.note, arguments.add, arguments.remove)
-        for run_id in arguments.run_ids:
-            annotate_run(self._database, run_id, change, by=by, now=self._clock.now())
-        return Answer(f"{_runs(len(arguments.run_ids))} {_annotated(change)}")
+    def _annotate_runs(self, request: AnnotateRuns, by: str) -> Answer:
+        for run_id in request.run_ids:
+            annotate_run(self._database, run_id, request.change, by=by, now=self._clock.now())
+        return Answer(f"{_runs(len(request.run_ids))} {_annotated(request.change)}")
 
-    def _annotate_sweep(self, arguments: AnnotateSweep, by: str) -> Answer:
-        change = Annotation(arguments.note, arguments.add, arguments.remove)
-        sweep = sweeps.get(self._database, arguments.sweep_id)
-        annotate_sweep(self._database, sweep.id, change, by=by, now=self._clock.now())
-        return Answer(f"sweep {sweep.id} is {_annotated(change)}", sweep.id)
+    def _annotate_sweep(self, request: AnnotateSweep, by: str) -> Answer:
+        sweep = sweeps.get(self._database, request.sweep_id)
+        annotate_sweep(self._database, sweep.id, request.change, by=by, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} is {_annotated(request.change)}", sweep.id)
 
-    def _assign(self, arguments: AssignExperiment, _by: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.sweep_id)
-        if not arguments.experiment_id.strip():
+    def _assign(self, request: AssignExperiment, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, request.sweep_id)
+        if not request.experiment_id.strip():
             raise UsageProblem("an experiment needs a name")
-        experiments.assign(self._database, arguments.experiment_id, sweep.id, now=self._clock.now())
-        return Answer(f"sweep {sweep.id} belongs to experiment {arguments.experiment_id}", sweep.id)
+        experiments.assign(self._database, request.experiment_id, sweep.id, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} belongs to experiment {request.experiment_id}", sweep.id)
 
-    def _set_budget(self, arguments: SetBudget, by: str) -> Answer:
+    def _set_budget(self, request: SetBudget, by: str) -> Answer:
         """Change a shared budget; queue excused runs again that had failed because it was used up."""
-        scope, name = arguments.scope, arguments.name
+        scope, name = request.scope, request.name
         if scope is BudgetScope.SWEEP:
             name = sweeps.get(self._database, name).id
         elif name not in {one.id for one in experiments.all_experiments(self._database)}:
             raise UsageProblem(f"there is no experiment '{name}'", "", "Assign a sweep to it first.")
-        if any(limit < 0 for limit in arguments.limits.values()):
+        if any(limit < 0 for limit in request.limits.limits.values()):
             raise UsageProblem(
                 "a budget can't be negative", "", "Give a number above 0, or 0 to remove the limit."
             )
-        limits = budgets.of_group(self._database, scope, name).changed_by(arguments)
+        limits = budgets.of_group(self._database, scope, name).changed_by(request.limits)
         now = self._clock.now()
         budgets.set_limits(self._database, scope, name, limits, now=now, by=by)
         queued = self._requeue_excused(budgets.sweeps_of(self._database, scope, name), by, now)
@@ -323,27 +321,27 @@ class RequestDispatcher:
             name if scope is BudgetScope.SWEEP else None,
         )
 
-    def _acknowledge(self, arguments: AcknowledgeCause, by: str) -> Answer:
-        now, reason = self._clock.now(), visible(arguments.reason).strip()
+    def _acknowledge(self, request: AcknowledgeCause, by: str) -> Answer:
+        now, reason = self._clock.now(), visible(request.reason).strip()
         if not reason:
             raise UsageProblem(
                 "an acknowledgement needs a reason", "", "Say what is known or being done: others see it."
             )
-        if arguments.seconds is not None and not 0 < arguments.seconds <= _LONGEST_SNOOZE_SECONDS:
+        if request.seconds is not None and not 0 < request.seconds <= _LONGEST_SNOOZE_SECONDS:
             raise UsageProblem(
-                f"{arguments.seconds:.0f} s is not a valid time to snooze",
+                f"{request.seconds:.0f} s is not a valid time to snooze",
                 "expected more than 0, up to 30 days",
             )
         groups = {one.key: one for one in read_causes(self._database, now)}
-        group = groups.get(arguments.key)
-        text = arguments.text if group is None else group.text
-        if group is None and not self._may_be_acknowledged(arguments):
+        group = groups.get(request.key)
+        text = request.text if group is None else group.text
+        if group is None and not self._may_be_acknowledged(request):
             raise UsageProblem(
-                f"no run has the cause '{arguments.key}'", "", "'mlebench-console runs causes' lists them."
+                f"no run has the cause '{request.key}'", "", "'mlebench-console runs causes' lists them."
             )
         text = visible(text)[:_LONGEST_TEXT]
-        until = None if arguments.seconds is None else now + arguments.seconds
-        acknowledgement = Acknowledgement(arguments.key, text, by, now, reason[:_LONGEST_TEXT], until)
+        until = None if request.seconds is None else now + request.seconds
+        acknowledgement = Acknowledgement(request.key, text, by, now, reason[:_LONGEST_TEXT], until)
         sweep_ids = () if group is None else group.sweep_ids
         sweep_id = sweep_ids[0] if len(sweep_ids) == 1 else None
         acknowledgements.acknowledge(self._database, acknowledgement, sweep_id=sweep_id)
@@ -351,17 +349,17 @@ class RequestDispatcher:
             return Answer("acknowledged: hidden until a new run joins it")
         return Answer(f"snoozed until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}")
 
-    def _may_be_acknowledged(self, arguments: AcknowledgeCause) -> bool:
+    def _may_be_acknowledged(self, request: AcknowledgeCause) -> bool:
         """Return whether the key is no cause of runs, or one whose runs were relaunched since the operator saw it."""
-        if not arguments.text:
+        if not request.text:
             return False
-        if arguments.key.partition("-")[0] in OTHER_CONCERNS:
+        if request.key.partition("-")[0] in OTHER_CONCERNS:
             return True
-        return arguments.key in {cause_key(*past) for past in runs.past_causes(self._database)}
+        return request.key in {cause_key(*past) for past in runs.past_causes(self._database)}
 
-    def _take_back(self, arguments: OneCause, by: str) -> Answer:
-        if not acknowledgements.take_back(self._database, arguments.key, by=by, now=self._clock.now()):
-            raise UsageProblem(f"'{arguments.key}' is not acknowledged")
+    def _withdraw_acknowledgement(self, request: WithdrawAcknowledgement, by: str) -> Answer:
+        if not acknowledgements.take_back(self._database, request.key, by=by, now=self._clock.now()):
+            raise UsageProblem(f"'{request.key}' is not acknowledged")
         return Answer("no longer acknowledged")
 
     def _requeue_excused(self, sweep_ids: Sequence[str], by: str, now: float) -> int:

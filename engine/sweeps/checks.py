@@ -22,12 +22,13 @@ from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.datasets import is_ready, plan
 from mlebench_console.engine.images import NOT_BUILT, connect, find_exported, images_of_runs
 from mlebench_console.engine.layout import dataset_folder, is_demo
-from mlebench_console.engine.options.sweep import Launch, check_name, impossible
+from mlebench_console.engine.options.sweep import check_name, impossible
 from mlebench_console.engine.placements.checks import estimate
 from mlebench_console.engine.placements.sbatch import profile_named, runtime_on_nodes
 from mlebench_console.engine.placements.survey import kept_offers
 from mlebench_console.engine.places import Places, images_folder
 from mlebench_console.engine.providers import keys_of, providers_of, without_keys
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.runs import launching
 from mlebench_console.engine.settings import SlurmProfile
 from mlebench_console.engine.space import existing
@@ -74,14 +75,14 @@ class LaunchChecks:
         self._places = places
         self._capacity = capacity
         self._workers = ThreadPoolExecutor(_CHECKED_AT_ONCE, thread_name_prefix="checks")
-        self._started: list[tuple[Launch, Future[list[Check]]]] = []
+        self._started: list[tuple[LaunchSweep, Future[list[Check]]]] = []
 
     @property
     def is_busy(self) -> bool:
         """Whether a launch waits for its checks."""
         return bool(self._started)
 
-    def of(self, launch: Launch) -> list[Check] | None:
+    def of(self, launch: LaunchSweep) -> list[Check] | None:
         """Return the checks of a launch; None while they run, in which case it must be called again."""
         for other, checks in self._started:
             if other == launch:
@@ -89,16 +90,16 @@ class LaunchChecks:
         self._started.append((launch, self._workers.submit(self._check, launch, self._capacity())))
         return None
 
-    def forget(self, launch: Launch) -> None:
+    def forget(self, launch: LaunchSweep) -> None:
         """Drop the checks of a launch, so that the next call runs them again."""
         self._started = [(other, checks) for other, checks in self._started if other != launch]
 
-    def _check(self, launch: Launch, capacity: HostCapacity) -> list[Check]:
+    def _check(self, launch: LaunchSweep, capacity: HostCapacity) -> list[Check]:
         return list(check_launch(launch, self._places, os.environ, capacity))
 
 
 def check_all(
-    launch: Launch,
+    launch: LaunchSweep,
     places: Places,
     engine: EngineStatus,
     capacity: HostCapacity,
@@ -137,7 +138,7 @@ def refuse_other_data(spec: SweepSpec, own: Path) -> None:
         )
 
 
-def _same_sweep(launch: Launch, places: Places) -> Sweep | None:
+def _same_sweep(launch: LaunchSweep, places: Places) -> Sweep | None:
     """Return the existing sweep of the launch's name, which must have the same options; None without one.
 
     Raises:
@@ -152,7 +153,7 @@ def _same_sweep(launch: Launch, places: Places) -> Sweep | None:
     return found
 
 
-def refuse_another(launch: Launch, agent_version: str, found: Sweep) -> None:
+def refuse_another(launch: LaunchSweep, agent_version: str, found: Sweep) -> None:
     """Refuse a launch with the name of an existing sweep, unless both are the same.
 
     Raises:
@@ -175,7 +176,7 @@ def refuse_another(launch: Launch, agent_version: str, found: Sweep) -> None:
 
 
 def check_launch(
-    launch: Launch, places: Places, environment: Mapping[str, str], capacity: HostCapacity
+    launch: LaunchSweep, places: Places, environment: Mapping[str, str], capacity: HostCapacity
 ) -> Iterator[Check]:
     """Check what the engine requires of a launch; `environment` must have the secrets of its agent."""
     for problem in impossible(launch):
@@ -580,7 +581,7 @@ def _size(spec: SweepSpec, capacity: HostCapacity) -> Iterator[Check]:
         yield Check(enough, text, "" if enough else "give fewer with --gpus")
 
 
-def _disk(launch: Launch, free: int | None, needed: int | None) -> Check:
+def _disk(launch: LaunchSweep, free: int | None, needed: int | None) -> Check:
     if free is None:
         return Check(True, "the free space on the state's disk is not known")
     limit = launch.spec.disk_limit_bytes

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from mlebench_console.engine.checks import Check
 from mlebench_console.engine.control import EngineStatus, status
 from mlebench_console.engine.model_costs import known_cost
-from mlebench_console.engine.options.sweep import Launch
 from mlebench_console.engine.placements.checks import JobEstimate, estimate
 from mlebench_console.engine.placements.sbatch import profile_named
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.providers import model_prices
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.settings import EngineSettings, Prices, read_table
 from mlebench_console.engine.space import free_bytes
 from mlebench_console.engine.sweeps.checks import HostCapacity, check_all
@@ -132,7 +132,7 @@ class Forecast:
 
 
 def forecast(
-    launch: Launch, places: Places, engine: EngineStatus | None = None, *, starts_engine: bool = False
+    launch: LaunchSweep, places: Places, engine: EngineStatus | None = None, *, starts_engine: bool = False
 ) -> Forecast:
     """Simulate a launch and check everything that it needs; this reads files.
 
@@ -179,7 +179,7 @@ def _seconds(planned: Sequence[PlannedRun]) -> float:
     return max((run.starts_after + run.seconds for run in planned), default=0.0)
 
 
-def _fit_at_once(launch: Launch, engine: EngineStatus, capacity: HostCapacity) -> int:
+def _fit_at_once(launch: LaunchSweep, engine: EngineStatus, capacity: HostCapacity) -> int:
     """Return how many runs of a launch fit in what other runs leave of this host."""
     used = engine.slots_used or 0.0 if engine.running else 0.0
     held = sum(bool(gpu.attempts) for gpu in engine.gpu_uses) if engine.running else 0
@@ -191,7 +191,7 @@ def _fit_at_once(launch: Launch, engine: EngineStatus, capacity: HostCapacity) -
     return runs_at_once(replace(launch, concurrency=launch.run_count), free)[0]
 
 
-def _machine_cost(launch: Launch, planned: Sequence[PlannedRun], prices: Prices) -> float | None:
+def _machine_cost(launch: LaunchSweep, planned: Sequence[PlannedRun], prices: Prices) -> float | None:
     if prices.run_hour is None and prices.gpu_hour is None:
         return None
     spec = launch.spec
@@ -199,7 +199,7 @@ def _machine_cost(launch: Launch, planned: Sequence[PlannedRun], prices: Prices)
     return an_hour * sum(run.seconds for run in planned) / 3600
 
 
-def _jobs(launch: Launch, places: Places) -> JobsForecast | None:
+def _jobs(launch: LaunchSweep, places: Places) -> JobsForecast | None:
     spec = launch.spec
     if spec.placement == HERE:
         return None
@@ -254,7 +254,7 @@ def past_runs(places: Places, agent_id: str) -> PastRuns:
     )
 
 
-def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
+def runs_at_once(launch: LaunchSweep, capacity: HostCapacity) -> tuple[int, str]:
     """Return how many runs fit at once, and what limits them."""
     spec = launch.spec
     if spec.placement != HERE:
@@ -271,7 +271,7 @@ def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
     return int(most), bound_by
 
 
-def schedule(launch: Launch, known: PastRuns, at_once: int) -> tuple[PlannedRun, ...]:
+def schedule(launch: LaunchSweep, known: PastRuns, at_once: int) -> tuple[PlannedRun, ...]:
     """Return when each run would start, in the order of the queue; empty if no run fits."""
     spec = launch.spec
     slots = [0.0] * min(at_once, launch.run_count)

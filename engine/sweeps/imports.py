@@ -13,13 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlebench_console.competitions import registry
-from mlebench_console.competitions.model import edition_named
 from mlebench_console.engine import datasets as preparation
 from mlebench_console.engine.layout import unprepared
-from mlebench_console.engine.options import requests
-from mlebench_console.engine.options.requests import Answer
 from mlebench_console.engine.options.sweep import check_name
 from mlebench_console.engine.places import Places, share_runs
+from mlebench_console.engine.requests import Answer, ImportSweep
 from mlebench_console.engine.rungroups import (
     METADATA,
     RunGroup,
@@ -107,7 +105,7 @@ def agent_of_group(folder: Path) -> str:
 
 
 class SweepImport:
-    """Answers `sweep.import`: creates a sweep from copied runs, which then only have to be graded."""
+    """Handles requests to import: creates a sweep from copied runs, which then only have to be graded."""
 
     def __init__(self, database: Database, places: Places, clock: Clock) -> None:
         self._database = database
@@ -133,28 +131,27 @@ class SweepImport:
                 (place / FILES).rename(folder)
             shutil.rmtree(place)
 
-    def import_(self, arguments: requests.ImportSweep, _by: str) -> Answer:
+    def import_(self, request: ImportSweep, _by: str) -> Answer:
         """Create the sweep, within the transaction of the answer."""
-        place = self._arriving / Path(arguments.place).name
-        sweep_id = check_name(arguments.name)
-        edition = edition_named(arguments.edition)
+        place = self._arriving / Path(request.place).name
+        sweep_id = check_name(request.name)
         found = _read_staged(place)
         folder = self._places.runs_dir / sweep_id
         if folder.exists() or sweeps.find(self._database, sweep_id) is not None:
             raise UsageProblem(f"there is already a sweep '{sweep_id}'", "", "Choose another name.")
         spec = SweepSpec(
-            agent_id=arguments.agent_id,
+            agent_id=request.agent_id,
             agents_dir="",
             competitions=tuple(dict.fromkeys(run.competition_id for run in found)),
             seeds=max(run.seed for run in found),
-            time_limit_seconds=arguments.time_limit_seconds or 0.0,
-            edition=edition,
+            time_limit_seconds=request.time_limit_seconds or 0.0,
+            edition=request.edition,
             runtime=IMPORTED,
             network="",
             data_dir=str(self._places.data_dir),
         )
         for competition_id in sorted({run.competition_id for run in found if run.sha256}):
-            if not preparation.is_ready(competition_id, edition, self._places.data_dir):
+            if not preparation.is_ready(competition_id, request.edition, self._places.data_dir):
                 raise unprepared(competition_id, "what is imported is graded")
         now = self._clock.now()
         sweeps.create(
@@ -172,8 +169,8 @@ class SweepImport:
         sweeps.set_state(self._database, sweep_id, SweepState.STOPPED, now=now)
         for run, made in zip(found, runs.of_sweep(self._database, sweep_id), strict=True):
             self._take(run, made.id, f"runs/{sweep_id}/{_below_sweep(run)}", now)
-        if arguments.experiment:
-            experiments.assign(self._database, arguments.experiment, sweep_id, now=now)
+        if request.experiment:
+            experiments.assign(self._database, request.experiment, sweep_id, now=now)
         place.rename(self._arriving / f"{_TAKEN}{sweep_id}")
         return Answer(
             f"sweep {sweep_id} is imported with {plural(len(found), 'run')}, to be graded", sweep_id

@@ -9,8 +9,9 @@ from pathlib import Path
 from mlebench_console.competitions.model import edition_named
 from mlebench_console.engine import datasets as preparation
 from mlebench_console.engine.checks import Check
-from mlebench_console.engine.options.sweep import Launch, check_name
+from mlebench_console.engine.options.sweep import check_name
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import experiments, runs, sweeps
@@ -24,7 +25,7 @@ _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 
 def create(
     database: Database,
-    launch: Launch,
+    launch: LaunchSweep,
     places: Places,
     checks: Iterable[Check],
     *,
@@ -74,7 +75,7 @@ def create(
     return sweep
 
 
-def _identifier(database: Database, launch: Launch) -> str:
+def _identifier(database: Database, launch: LaunchSweep) -> str:
     """Return the given name, or the agent's with the next free number."""
     if launch.name:
         return check_name(launch.name)
@@ -85,10 +86,10 @@ def _identifier(database: Database, launch: Launch) -> str:
     return f"{slug}-{number}"
 
 
-def launch_of(sweep: Sweep, experiments: Sequence[str], budget: Budget) -> Launch:
+def launch_of(sweep: Sweep, experiments: Sequence[str], budget: Budget) -> LaunchSweep:
     """Return the launch that would create this sweep again, as it is scheduled now."""
-    return Launch(
-        sweep.spec,
+    return LaunchSweep(
+        spec=sweep.spec,
         name=sweep.id,
         concurrency=sweep.concurrency,
         priority=sweep.priority,

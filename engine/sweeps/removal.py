@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench_console.engine.options import requests
-from mlebench_console.engine.options.requests import Answer
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import Answer, RemoveSweep
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.files import removing_tree
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
@@ -73,7 +72,7 @@ def loss_of(database: Database, sweep_id: str) -> Loss:
 
 
 class SweepRemoval:
-    """Answers `sweep.remove`, and removes the files of removed sweeps."""
+    """Handles requests to remove sweeps, and removes the files of removed sweeps."""
 
     def __init__(
         self,
@@ -91,11 +90,11 @@ class SweepRemoval:
         self._current: Iterator[None] | None = None  # removes one folder in small steps
         self._stuck: set[str] = set()
 
-    def remove(self, arguments: requests.RemoveSweep, by: str) -> Answer:
+    def remove(self, request: RemoveSweep, by: str) -> Answer:
         """Remove a sweep from the state and move its files aside; within the transaction of the answer."""
-        sweep = sweeps.get(self._database, arguments.sweep_id)
+        sweep = sweeps.get(self._database, request.sweep_id)
         loss = loss_of(self._database, sweep.id)
-        refuse_removal(loss, with_results=arguments.with_results)
+        refuse_removal(loss, with_results=request.with_results)
         numbers = [attempt.id for attempt in runs.attempts_of_sweep(self._database, sweep.id)]
         try:
             self._samples.forget(numbers)

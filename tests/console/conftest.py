@@ -19,6 +19,7 @@ from mlebench_console.console.tui.theme import DARK, Palette
 from mlebench_console.engine.control import Answer
 from mlebench_console.engine.control.status import lock_path
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import Request
 from mlebench_console.foundation.locks import FileLock
 from tests.console import worlds
 from tests.console.stillness import screen_text
@@ -101,16 +102,16 @@ class ShownConsole:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     """What the engine was asked for, which it answers at once."""
-    requests: list[tuple[str, dict[str, Any]]] = []
+    requests: list[Request] = []
 
-    def ask(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
-        requests.append((kind, arguments))
+    def ask(places: Places, request: Request) -> Answer:
+        requests.append(request)
         return Answer("done as you asked")
 
-    def file(places: Places, kind: str, arguments: dict[str, Any], *, in_seconds: float) -> int:
-        requests.append((kind, arguments))
+    def file(places: Places, request: Request, *, in_seconds: float) -> int:
+        requests.append(request)
         return len(requests)
 
     def answer_to(places: Places, number: int, *, wait_seconds: float) -> Answer:

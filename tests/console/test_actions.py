@@ -11,14 +11,38 @@ import pytest
 from textual.geometry import Size
 
 from mlebench_console.competitions import registry
-from mlebench_console.console.actions import datasets, runs, sweeps
+from mlebench_console.console.actions import datasets, runs
 from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question
 from mlebench_console.console.screens.dialogs import question_lines
 from mlebench_console.console.views.datasets import DatasetRow
-from mlebench_console.engine.options.requests import ShownRun, read_arguments
+from mlebench_console.engine.requests import (
+    AnnotateSweep,
+    ChosenRun,
+    ClassifyRuns,
+    LaunchSweep,
+    LookedAt,
+    PrepareDatasets,
+    PruneDatasets,
+    RecordIntegrity,
+    RelaunchRuns,
+    Request,
+    RunsRequest,
+    SetBudget,
+    SetPriority,
+    StopBuild,
+    StopDatasets,
+    VerifyDatasets,
+    file_request,
+    read_request,
+)
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import database, requests
+from mlebench_console.state.annotations import Annotation
+from mlebench_console.state.integrity import Layer
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
-from mlebench_console.state.records import Dataset, DatasetState, Run
+from mlebench_console.state.records import Dataset, DatasetState, Run, SweepSpec, VerificationKind
+from mlebench_console.state.usage.budgets import BudgetScope
 
 QUEUED = Run(
     id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,
@@ -46,7 +70,8 @@ ALL = (QUEUED, RUNNING, GRADING, LOST, CRASHED, FINISHED)
 
 def run_ids(action: Action) -> list[int]:
     (request,) = action.requests
-    return [shown["id"] for shown in request.arguments["runs"]]
+    assert isinstance(request, RunsRequest)
+    return [run.id for run in request.runs]
 
 
 def test_only_runs_that_have_ended_are_relaunched_and_a_re_roll_warns() -> None:
@@ -110,13 +135,15 @@ def test_only_failed_runs_are_classified() -> None:
     assert failed == (LOST, CRASHED) and "2 runs" in question.title
     action = runs.classify(failed, FailureClass.DISK, "full")
     assert run_ids(action) == [4, 5]
-    assert action.requests[0].arguments.items() >= {"class": "disk", "note": "full"}.items()
+    (request,) = action.requests
+    assert isinstance(request, ClassifyRuns)
+    assert (request.failure_class, request.note) == (FailureClass.DISK, "full")
 
 
 def test_a_request_about_runs_names_the_attempts_that_were_shown() -> None:
     (request,) = runs.relaunch([LOST, CRASHED]).requests
-    asked = read_arguments(request.kind, request.arguments)
-    assert asked.runs == (ShownRun(4, attempt=1, reroll=False), ShownRun(5, attempt=1, reroll=True))
+    seen = (ChosenRun(4, attempt=1, reroll=False), ChosenRun(5, attempt=1, reroll=True))
+    assert request == RelaunchRuns(runs=seen)
 
 
 @pytest.mark.parametrize("plan", [runs.relaunch, runs.stop, runs.classify_question])
@@ -154,23 +181,26 @@ def test_a_question_keeps_names_readable_beside_long_details() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "values"),
+    "request_",
     [
-        ("sweep.pause", {}),
-        ("sweep.resume", {}),
-        ("sweep.stop", {}),
-        ("sweep.concurrency", {"value": 3}),
-        ("sweep.priority", {"value": -1}),
-        ("experiment.assign", {"experiment_id": "row"}),
+        LaunchSweep(spec=SweepSpec("dummy", "", ("leaf-classification",), 2, 60.0), name="s", priority=-1),
+        SetPriority(sweep_id="s", value=-1),
+        AnnotateSweep(sweep_id="s", change=Annotation(None, ("night",))),
+        SetBudget(scope=BudgetScope.EXPERIMENT, name="row", limits=Budget(usd=2.5)),
+        RelaunchRuns(runs=(ChosenRun(4, 1, reroll=True),)),
+        ClassifyRuns(runs=(ChosenRun(4, 1),), failure_class=FailureClass.DISK),
+        VerifyDatasets(competition_ids=("leaf-classification",), verification=VerificationKind.DEEP),
+        RecordIntegrity(looked_at=(LookedAt(3, Layer.FACTS),)),
+        StopBuild(),
     ],
+    ids=lambda request: request.kind,
 )
-def test_each_change_of_a_sweep_is_one_request_that_the_engine_can_read(
-    kind: str, values: dict[str, object]
-) -> None:
-    action = sweeps.change(kind, "s", **values)
-    (request,) = action.requests
-    assert (request.kind, action.question) == (kind, None)
-    assert read_arguments(kind, request.arguments).sweep_id == "s"
+def test_the_engine_reads_the_request_that_was_filed(request_: Request, tmp_path: Path) -> None:
+    state = database.open_for_writing(tmp_path)
+    file_request(state, request_, author="me", now=1.0)
+    (filed,) = requests.open_requests(state, now=2.0)
+    state.close()
+    assert read_request(filed.kind, filed.arguments) == request_
 
 
 def row(competition_id: str, state: DatasetState, edition: str = "v1") -> DatasetRow:
@@ -184,12 +214,11 @@ def test_datasets_are_asked_for_once_for_each_edition() -> None:
         row("leaf-classification", DatasetState.FAILED, "corrected"),
         row("dog-breed-identification", DatasetState.WAITING),
     ]
-    asked = [(request.kind, request.arguments) for request in datasets.prepare(chosen).requests]
-    assert asked == [
-        ("dataset.prepare", {"competition_ids": ["leaf-classification"], "edition": "v1"}),
-        ("dataset.prepare", {"competition_ids": ["leaf-classification"], "edition": "corrected"}),
-    ]
-    assert datasets.stop(chosen).requests[0].arguments["competition_ids"] == ["dog-breed-identification"]
+    assert datasets.prepare(chosen).requests == (
+        PrepareDatasets(competition_ids=("leaf-classification",)),
+        PrepareDatasets(competition_ids=("leaf-classification",), edition="corrected"),
+    )
+    assert datasets.stop(chosen).requests == (StopDatasets(competition_ids=("dog-breed-identification",)),)
     with pytest.raises(NotApplicable, match="none of these is prepared"):
         datasets.verify(chosen)
 
@@ -202,7 +231,7 @@ def test_pruning_lists_what_lies_on_the_disk_largest_first_and_warns_of_prepared
     assert registry.get("leaf-classification").id == folder.name
     chosen = [row("leaf-classification", DatasetState.PREPARED)]
     leftovers = datasets.prune(chosen, tmp_path, everything=False)
-    assert leftovers.requests[0].arguments["parts"] == ["zip"]
+    assert leftovers.requests == (PruneDatasets(competition_ids=("leaf-classification",), parts=("zip",)),)
     assert leftovers.question is not None and not leftovers.question.warns
     everything = datasets.prune(chosen, tmp_path, everything=True)
     assert everything.question is not None and everything.question.warns
@@ -216,11 +245,11 @@ def test_pruning_lists_what_lies_on_the_disk_largest_first_and_warns_of_prepared
     [
         ("sweep.priority", {"sweep_id": "s", "value": 10**19}),
         ("sweep.concurrency", {"sweep_id": "s", "value": 10**19}),
-        ("budget.set", {"scope": "sweep", "name": "s", "usd": math.nan}),
-        ("budget.set", {"scope": "sweep", "name": "s", "calls": 10**19}),
+        ("budget.set", {"scope": "sweep", "name": "s", "limits": {"usd": math.nan}}),
+        ("budget.set", {"scope": "sweep", "name": "s", "limits": {"calls": 10**19}}),
         ("cause.acknowledge", {"key": "k", "reason": "r", "text": "t", "seconds": math.inf}),
     ],
 )
 def test_numbers_that_the_state_cannot_store_are_refused(kind: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(UsageProblem, match="is not a number of at most 18 digits"):
-        read_arguments(kind, arguments)
+        read_request(kind, arguments)

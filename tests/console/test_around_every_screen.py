@@ -22,6 +22,7 @@ from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.engine import control
 from mlebench_console.engine.control.status import EngineStatus
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import RelaunchRuns
 from mlebench_console.engine.settings import read_filters
 from mlebench_console.state.annotations import Annotation, annotate_run
 from mlebench_console.state.lifecycle import Outcome
@@ -149,7 +150,7 @@ async def test_the_command_line_lists_what_can_be_said_here_and_to_what_it_appli
         await console.sees("Relaunch 3 runs?")
         await console.press("y")
         await console.until(lambda: asked)
-        assert asked[0][0] == "run.relaunch" and len(asked[0][1]["runs"]) == 3
+        assert isinstance(asked[0], RelaunchRuns) and len(asked[0].runs) == 3
 
 
 async def test_a_key_is_a_command_whose_name_stays_wherever_the_cursor_is(opened: OpenConsole) -> None:
@@ -193,11 +194,11 @@ async def test_notes_and_tags_are_written_by_key_and_filters_are_saved_by_name(
         await console.sees("note needs TEXT")
         await console.press("escape", "number_sign", *"gpu", "space", "minus", *"old", "enter")
         await console.until(lambda: len(asked) == 2)
-        (_, note), (_, tags) = asked
-        assert (note["note"], len(note["run_ids"])) == ("look", 3)
-        assert (tags["add"], tags["remove"]) == (("gpu",), ("old",))
+        note, tags = asked
+        assert (note.change, len(note.run_ids)) == (Annotation("look"), 3)
+        assert tags.change == Annotation(None, ("gpu",), ("old",))
         change = Annotation("node 3 again", ("gpu",))
-        annotate_run(console.world.database, note["run_ids"][0], change, by="me@here", now=NOW)
+        annotate_run(console.world.database, note.run_ids[0], change, by="me@here", now=NOW)
         await console.sees("✎ #gpu  node 3 again")
         await console.press("escape", "colon")
         field = console.app.screen.query_one("#command Input", Input)

@@ -13,8 +13,8 @@ import pytest
 from mlebench_console.engine.agents import find_agents
 from mlebench_console.engine.images import build, connect, find_image, make_base, recipes_for
 from mlebench_console.engine.images.building import Recipe
-from mlebench_console.engine.options.requests import BuildImages
 from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.engine.requests import BuildImages
 from tests.docker.harness import PROBE, DockerHarness
 from tests.engine.conftest import empty_state, prepared_data
 from tests.machine import BASE_IMAGE

@@ -49,7 +49,7 @@ def test_the_grader_serves_a_competition_of_the_users_own(
     docker.agent("checker", f'{SUBMIT}; /home/validate_submission.sh "$SUBMISSION_DIR/submission.csv"')
     with having_the_daemon():
         docker.start()
-        docker.launch("checker", competitions=[OWN_ID])
+        docker.launch("checker", competitions=(OWN_ID,))
         (run,) = docker.ended()
         (call,) = lines(docker.folder(run) / protocol.VALIDATIONS)
         assert call["valid"], docker.log(run)

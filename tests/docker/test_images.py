@@ -14,7 +14,7 @@ import pytest
 
 from mlebench_console.engine.images import build, check, connect, find_image, recipes_for
 from mlebench_console.engine.images.building import Recipe
-from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.engine.requests import BuildImages
 from mlebench_console.environment.runner.docker import daemon
 from mlebench_console.environment.runner.docker.plans import Plan
 from mlebench_console.foundation.problems import EnvironmentProblem

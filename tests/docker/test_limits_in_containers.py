@@ -8,6 +8,7 @@ import pytest
 from docker.errors import APIError
 
 from mlebench_console.engine.images import connect
+from mlebench_console.engine.requests import StopRuns, StopSweep
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.sandbox import DockerHost, DockerSandbox
 from mlebench_console.environment.runner.protocol import Order
@@ -73,7 +74,7 @@ def test_what_an_agent_closes_to_all_but_itself_is_measured_for_an_engine_withou
     found = sandbox.bytes_seen_by_root()
     assert found is not None and 2 * LIMIT <= found < 3 * LIMIT
     monkeypatch.undo()
-    docker.ask("sweep.stop", sweep_id=run.sweep_id)
+    docker.ask(StopSweep(sweep_id=run.sweep_id))
     docker.ended()
     docker.until_clean()
 
@@ -122,7 +123,7 @@ def test_a_privileged_agent_runs_only_with_the_operators_consent_and_is_marked(
         assert docker.container_of(run)["HostConfig"]["Privileged"]
         (attempt,) = docker.attempts(run)
         assert attempt.isolated is False
-        docker.ask("run.stop", runs=shown(run))
+        docker.ask(StopRuns(runs=shown(run)))
         docker.ended()
     else:  # the daemon was asked for it, and its refusal is told
         (run,) = docker.ended()

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from mlebench_console.engine.places import own_agents_folder
+from mlebench_console.engine.requests import StopRuns
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
@@ -66,7 +67,7 @@ def test_a_stopped_run_has_its_grace_and_leaves_nothing(docker: DockerHarness) -
     docker.start()
     docker.launch("polite", grace_seconds=20)
     (run,) = docker.until_started()
-    docker.ask("run.stop", runs=shown(run))
+    docker.ask(StopRuns(runs=shown(run)))
     (run,) = docker.ended()
     assert run.state is RunState.STOPPED
     assert "leaving" in docker.log(run)

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,8 +18,8 @@ from mlebench_console import prepare_competition
 from mlebench_console.engine import control
 from mlebench_console.engine.control.status import lock_path
 from mlebench_console.engine.demo_data import NOTICE, generate
-from mlebench_console.engine.options.requests import ShownRun
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import ChosenRun, LaunchSweep, Request
 from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings
@@ -27,7 +27,7 @@ from mlebench_console.environment.runner.process import containment
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import locks
 from mlebench_console.state import database, events, runs
-from mlebench_console.state.records import Attempt, Run
+from mlebench_console.state.records import Attempt, Run, SweepSpec
 
 PATIENCE = 60.0
 SLOTS = 10  # more than this machine may have processors: most agents of these tests only wait
@@ -64,9 +64,17 @@ def until_released(lock: Path) -> None:
     eventually(lambda: not locks.is_held(lock))
 
 
-def shown(*chosen: Run, reroll: bool = False) -> list[dict[str, Any]]:
+def shown(*chosen: Run, reroll: bool = False) -> tuple[ChosenRun, ...]:
     """Name runs in a request as they are here."""
-    return [asdict(ShownRun(run.id, run.attempts, reroll)) for run in chosen]
+    return tuple(ChosenRun(run.id, run.attempts, reroll) for run in chosen)
+
+
+def launch_of(**values: Any) -> LaunchSweep:
+    """Return the launch with these values, of itself or of its specification."""
+    own = {each.name for each in fields(LaunchSweep)}
+    spec = {name: value for name, value in values.items() if name not in own}
+    rest = {name: value for name, value in values.items() if name in own}
+    return LaunchSweep(spec=SweepSpec(**({"agents_dir": ""} | spec)), **rest)
 
 
 class Harness:
@@ -97,7 +105,7 @@ class Harness:
         usual = {
             "agent_id": agent,
             "agents_dir": str(self.agents_dir),
-            "competitions": [COMPETITION],
+            "competitions": (COMPETITION,),
             "seeds": 1,
             "time_limit_seconds": 120,
             "grace_seconds": 1,
@@ -105,12 +113,12 @@ class Harness:
             "concurrency": 20,
             "cpus": 0.5,
         }
-        sweep_id = control.ask(self.places, "sweep.launch", usual | arguments, wait_seconds=PATIENCE).sweep_id
+        sweep_id = self.ask(launch_of(**(usual | arguments))).sweep_id
         assert sweep_id is not None
         return sweep_id
 
-    def ask(self, kind: str, **arguments: Any) -> control.Answer:
-        return control.ask(self.places, kind, arguments, wait_seconds=PATIENCE)
+    def ask(self, request: Request) -> control.Answer:
+        return control.ask(self.places, request, wait_seconds=PATIENCE)
 
     def runs(self) -> list[Run]:
         state = database.open_for_reading(self.places.state_dir)

@@ -17,6 +17,7 @@ from mlebench_console.engine import control
 from mlebench_console.engine.control import client
 from mlebench_console.engine.control.client import engine_command
 from mlebench_console.engine.control.status import lock_path, owner_path, status_path
+from mlebench_console.engine.requests import PauseSweep
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem
@@ -31,7 +32,7 @@ def test_an_engine_that_never_ran_is_told_as_such(harness: Harness) -> None:
     assert control.status(harness.places) == control.EngineStatus()
     assert not control.stop(harness.places).running
     with pytest.raises(EnvironmentProblem, match="not running"):
-        control.ask(harness.places, "sweep.pause", {"sweep_id": "x"})
+        control.ask(harness.places, PauseSweep(sweep_id="x"))
 
 
 def test_a_started_engine_is_nobodys_child_and_tells_how_it_is(harness: Harness) -> None:
@@ -58,7 +59,7 @@ def test_an_engine_that_ends_before_it_answers_is_noticed_at_once(harness: Harne
     assert engine.acquire()
     threading.Timer(0.2, engine.release).start()
     with pytest.raises(control.EngineGone, match=r"without answering request 1\n.*engine start") as gone:
-        control.ask(harness.places, "sweep.pause", {"sweep_id": "x"}, wait_seconds=600)
+        control.ask(harness.places, PauseSweep(sweep_id="x"), wait_seconds=600)
     assert gone.value.request == 1
 
 
@@ -159,12 +160,12 @@ def test_a_state_locked_by_another_program_stops_nothing_for_good(
     try:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StateProblem, match="locked"):
-            harness.ask("sweep.pause", sweep_id="none")
+            harness.ask(PauseSweep(sweep_id="none"))
         other.execute("ROLLBACK")
     finally:
         other.close()
     with pytest.raises(control.RefusedRequest, match="no sweep 'none'"):
-        harness.ask("sweep.pause", sweep_id="none")
+        harness.ask(PauseSweep(sweep_id="none"))
 
 
 def test_a_damaged_status_file_is_told_and_soon_mended(harness: Harness) -> None:
@@ -183,11 +184,11 @@ def test_an_engine_that_does_not_answer_is_told_and_the_request_stays(harness: H
     os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(EnvironmentProblem, match="has not answered request 1"):
-            control.ask(harness.places, "sweep.pause", {"sweep_id": "none"}, wait_seconds=0.2)
+            control.ask(harness.places, PauseSweep(sweep_id="none"), wait_seconds=0.2)
     finally:
         os.kill(pid, signal.SIGCONT)
     with pytest.raises(control.RefusedRequest):
-        harness.ask("sweep.pause", sweep_id="none")
+        harness.ask(PauseSweep(sweep_id="none"))
 
 
 def test_the_unit_names_this_very_engine(harness: Harness) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mlebench_console.engine.requests import PauseSweep, RelaunchRuns, StopSweep
 from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings
@@ -166,7 +167,7 @@ def test_an_agent_that_prints_what_a_failing_host_looks_like_gains_nothing(harne
     harness.launch("liar-with-submission", retries=5)
     _, graded = harness.ended()
     assert (graded.outcome, graded.suspected) == (Outcome.BELOW_MEDIAN, "the GPU failed")
-    harness.ask("run.relaunch", runs=shown(run, reroll=True))
+    harness.ask(RelaunchRuns(runs=shown(run, reroll=True)))
     assert harness.runs()[0].rerolls == 1
 
 
@@ -180,7 +181,7 @@ def test_an_infrastructure_failure_is_relaunched_for_free_and_keeps_its_first_at
     harness.kill_shim(run)
     (run,) = harness.ended()
     assert run.failure_class is FailureClass.INFRASTRUCTURE
-    harness.ask("run.relaunch", runs=shown(run))
+    harness.ask(RelaunchRuns(runs=shown(run)))
     eventually(lambda: harness.runs()[0].attempts == 2)
     (run,) = harness.ended()
     assert run.outcome is Outcome.BELOW_MEDIAN
@@ -196,7 +197,7 @@ def test_stopping_a_run_gives_its_agent_the_grace_and_keeps_what_it_had(harness:
     harness.start()
     harness.launch("polite", seeds=2, concurrency=1, grace_seconds=20)
     running = eventually(lambda: [run for run in harness.runs() if run.submissions])[0]
-    harness.ask("sweep.stop", sweep_id=running.sweep_id)
+    harness.ask(StopSweep(sweep_id=running.sweep_id))
     ended = harness.ended()
     assert [run.state for run in ended] == [RunState.STOPPED, RunState.STOPPED]
     stopped = next(run for run in ended if run.id == running.id)
@@ -274,9 +275,9 @@ def test_a_state_that_an_attempt_left_half_made_is_resumed(harness: Harness, tmp
     harness.start()
     sweep = harness.launch("worker", concurrency=1)
     harness.ended()
-    harness.ask("sweep.pause", sweep_id=sweep)
+    harness.ask(PauseSweep(sweep_id=sweep))
     (run,) = harness.runs()
-    harness.ask("run.relaunch", runs=shown(run, reroll=True))
+    harness.ask(RelaunchRuns(runs=shown(run, reroll=True)))
     harness.kill_engine()
     state = database.open_for_writing(harness.places.state_dir)
     directory = protocol.attempt_folder(sweep, run.competition_id, run.seed, 2, "abc")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import PrepareDatasets
 from mlebench_console.state import database, datasets
 from mlebench_console.state.records import Dataset, DatasetState
 from tests.conformance.trees import VECTORS, Vector, describe
@@ -46,7 +47,7 @@ def engine_of(tmp_path: Path, shared: Path, loopback: Loopback) -> Iterator[Make
 
 def ask(engine: Harness, *names: str) -> None:
     engine.start()
-    engine.ask("dataset.prepare", competition_ids=list(names), skip_verification=True)
+    engine.ask(PrepareDatasets(competition_ids=tuple(names), skip_verification=True))
 
 
 def known(engine: Harness) -> dict[str, Dataset]:

@@ -16,6 +16,7 @@ from mlebench_console.engine import control
 from mlebench_console.engine.control import RefusedRequest
 from mlebench_console.engine.images import bring
 from mlebench_console.engine.places import images_folder
+from mlebench_console.engine.requests import ChosenRun, StopRuns
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import locks
 from mlebench_console.state.lifecycle import FailureClass, RunState
@@ -101,12 +102,12 @@ def test_what_others_end_is_no_fault_of_the_agent_and_what_is_stopped_is_stopped
     # Eight processors of each node: one run on each, and the fourth waits.
     harness.launch("patient", seeds=4, cpus=8, **JOBS)
     cancelled, preempted, stopped, waiting = eventually(lambda: _three_running_and_one_waiting(harness))
-    harness.ask("run.stop", runs=[{"id": waiting.id, "attempt": 1, "reroll": False}])
+    harness.ask(StopRuns(runs=(ChosenRun(waiting.id, 1),)))
     cluster.do("scancel", harness.attempts(cancelled)[-1].job)
     node = eventually(lambda: harness.attempts(preempted)[-1].node)
     urgent = ("--partition=urgent", "--cpus-per-task=8", f"--nodelist={node}", "--mem=100")
     cluster.do("sbatch", *urgent, "--output=/dev/null", "--wrap=sleep 1")
-    harness.ask("run.stop", runs=[{"id": stopped.id, "attempt": 1, "reroll": False}])
+    harness.ask(StopRuns(runs=(ChosenRun(stopped.id, 1),)))
     ended = {run.id: run for run in harness.ended()}
     assert ended[waiting.id].state is RunState.STOPPED
     assert not (harness.folder(waiting) / protocol.CODE / "starts").exists()

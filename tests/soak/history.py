@@ -13,11 +13,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mlebench_console.engine import control
 from mlebench_console.engine.control.status import lock_path
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import (
+    ChosenRun,
+    LaunchSweep,
+    RelaunchRuns,
+    RemoveSweep,
+    Request,
+    StopRuns,
+    StopSweep,
+    file_request,
+)
 from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import locks
@@ -25,7 +35,7 @@ from mlebench_console.foundation.problems import EnvironmentProblem, StateProble
 from mlebench_console.state import database, requests, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, RunState
-from mlebench_console.state.records import RequestState, Run
+from mlebench_console.state.records import RequestState, Run, SweepSpec
 from mlebench_console.state.usage import samples
 from tests.engine.full_disk import fill
 from tests.engine.harness import COMPETITION, Harness, shown
@@ -143,20 +153,18 @@ class History:
     def _launch_as(self, name: str, step: Step) -> str:
         behaviour = _BY_NAME[step.behaviour]
         runtime = protocol.BUBBLEWRAP if self._isolation and step.pick % 2 else protocol.PLAIN
-        arguments = {
-            "name": name,
-            "agent_id": behaviour.name,
-            "agents_dir": str(self.harness.agents_dir),
-            "competitions": [COMPETITION],
-            "seeds": 1 + step.pick // 2 % 2,
-            "runtime": runtime,
-            "time_limit_seconds": behaviour.time_limit,
-            "grace_seconds": 1,
-            "grade_every_seconds": 0.5,
-            "concurrency": 20,
-            "cpus": _CPUS,
-        }
-        done, text = self._ask("sweep.launch", arguments, step)
+        spec = SweepSpec(
+            agent_id=behaviour.name,
+            agents_dir=str(self.harness.agents_dir),
+            competitions=(COMPETITION,),
+            seeds=1 + step.pick // 2 % 2,
+            runtime=runtime,
+            time_limit_seconds=behaviour.time_limit,
+            grace_seconds=1,
+            grade_every_seconds=0.5,
+            cpus=_CPUS,
+        )
+        done, text = self._ask(LaunchSweep(spec=spec, name=name, concurrency=20), step)
         if not done:
             return text
         self.model.sweeps[name] = behaviour
@@ -187,7 +195,7 @@ class History:
         run = _picked(able, step)
         if run is None:
             return "there is none"
-        done, text = self._ask("run.stop", {"runs": shown(run)}, step)
+        done, text = self._ask(StopRuns(runs=shown(run)), step)
         if done:
             self._note_stop(run)
         return f"{_named(run)}: {text}"
@@ -203,7 +211,7 @@ class History:
         if run is None:
             return "there is none"
         reroll = _is_reroll(run)
-        done, text = self._ask("run.relaunch", {"runs": shown(run, reroll=reroll)}, step)
+        done, text = self._ask(RelaunchRuns(runs=shown(run, reroll=reroll)), step)
         if done:
             self.model.relaunches[run.id] += 1
             self.model.rerolls[run.id] += reroll
@@ -214,12 +222,11 @@ class History:
         run = _picked([run for run in self._runs() if run.has_ended and run.attempts], step)
         if run is None:
             return "there is none"
-        seen = shown(run, reroll=True)
         if step.pick % 3 and _is_reroll(run):
-            seen[0]["reroll"] = False
+            seen = ChosenRun(run.id, run.attempts, reroll=False)
         else:
-            seen[0]["attempt"] = run.attempts - 1
-        done, text = self._ask("run.relaunch", {"runs": seen}, step)
+            seen = ChosenRun(run.id, run.attempts - 1, reroll=True)
+        done, text = self._ask(RelaunchRuns(runs=(seen,)), step)
         if done:
             raise Broken(f"run {run.id} was relaunched though it was shown as {seen}: {text}")
         return f"{_named(run)}: {text}"
@@ -231,7 +238,7 @@ class History:
             return "there is none"
         live = [run for run in self._runs() if run.sweep_id == name and not run.has_ended]
         if live:
-            done, text = self._ask("sweep.stop", {"sweep_id": name}, step)
+            done, text = self._ask(StopSweep(sweep_id=name), step)
             if not done:
                 return text
             for run in self._runs():
@@ -241,23 +248,23 @@ class History:
             self._until(
                 lambda: all(run.has_ended for run in self._runs() if run.sweep_id == name), "stopping"
             )
-        done, text = self._ask("sweep.remove", {"sweep_id": name, "with_results": True}, step)
+        done, text = self._ask(RemoveSweep(sweep_id=name, with_results=True), step)
         if not done:
             return text
         del self.model.sweeps[name], self.model.runtimes[name]
         return f"{name}: {text}; {step.behaviour}: {self._launch_as(name, step)}"
 
-    def _ask(self, kind: str, arguments: dict[str, Any], step: Step) -> tuple[bool, str]:
+    def _ask(self, request: Request, step: Step) -> tuple[bool, str]:
         """File a request, perhaps kill the engine at once, and wait for the answer of whichever engine is there then.
 
         Returns whether it was done, and the answer.
         """
         try:
             with closing(database.open_for_requests(self.places.state_dir)) as bus:
-                number = requests.file(bus, kind, arguments, author="soak", now=time.time())
+                number = file_request(bus, request, author="soak", now=time.time())
         except StateProblem as problem:
             if not self._is_troubled():
-                raise Broken(f"{kind} can't be filed: {problem}") from problem
+                raise Broken(f"{request.kind} can't be filed: {problem}") from problem
             return False, f"not filed, {problem.what}"
         killed = ""
         if step.pick % 5 == 0:
@@ -271,11 +278,11 @@ class History:
                 if answered is not None and answered.state is not RequestState.FILED:
                     done = answered.state is RequestState.DONE
                     if "in the engine" in answered.answer and not self._is_troubled():
-                        raise Broken(f"{kind} failed: {answered.answer}")
+                        raise Broken(f"{request.kind} failed: {answered.answer}")
                     text = control.Answer.from_text(answered.answer).text if done else answered.answer
                     return done, text + killed
             time.sleep(_POLL_SECONDS)
-        raise Broken(f"{kind} was never answered")
+        raise Broken(f"{request.kind} was never answered")
 
     # Faults
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from mlebench_console.engine.agents import find_agents
 from mlebench_console.engine.images import ENV_IMAGE, build, connect, make_base, recipes_for
 from mlebench_console.engine.images.building import find_image
-from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.engine.requests import BuildImages
 from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.docker import mle_bench_agents
 from tests.machine import BASE_IMAGE

@@ -38,7 +38,9 @@ def test_a_write_outside_a_transaction_is_a_mistake_of_ours(database: Database) 
 
 def test_a_console_may_file_requests_and_the_engine_answers_once(swept: Database, tmp_path: Path) -> None:
     console = state_database.open_for_requests(tmp_path)
-    number = requests.file(console, "sweep.pause", {"sweep_id": "dummy-1"}, author="console", now=2)
+    number = requests.file(
+        console, "sweep.pause", {"sweep_id": "dummy-1"}, text="pausing it", author="console", now=2
+    )
     assert [request.id for request in requests.open_requests(swept, now=100)] == [number]
     requests.answer(swept, number, RequestState.DONE, "paused", now=3)
     requests.answer(swept, number, RequestState.REFUSED, "twice", now=4)
@@ -141,7 +143,7 @@ def test_a_locked_state_is_told_as_locked(
     monkeypatch.setattr(state_database, "BUSY_TIMEOUT_SECONDS", 0.01)
     other = state_database.open_for_requests(tmp_path)
     with swept.transaction(), pytest.raises(StateProblem, match="is locked"):
-        requests.file(other, "sweep.pause", {}, author="console", now=2)
+        requests.file(other, "sweep.pause", {}, text="pausing it", author="console", now=2)
     other.close()
 
 
@@ -153,7 +155,7 @@ def test_who_must_not_stand_still_is_told_of_a_locked_state_at_once(
     other = state_database.open_for_requests(tmp_path)
     other.wait_at_most(0.01)
     with swept.transaction(), pytest.raises(StateProblem, match="is locked: another program holds it"):
-        requests.file(other, "sweep.pause", {}, author="console", now=2)
+        requests.file(other, "sweep.pause", {}, text="pausing it", author="console", now=2)
     other.close()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from mlebench_console.engine.control import Answer
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import AcknowledgeCause, RelaunchRuns, Request, WithdrawAcknowledgement
 from mlebench_console.state import acknowledgements
 from mlebench_console.state.records import Acknowledgement
 from tests.console import worlds
@@ -23,11 +24,11 @@ def outage(places: Places) -> World:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    requests: list[tuple[str, dict[str, Any]]] = []
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    requests: list[Request] = []
 
-    def ask(_places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
-        requests.append((kind, arguments))
+    def ask(_places: Places, request: Request) -> Answer:
+        requests.append(request)
         return Answer("done")
 
     monkeypatch.setattr("mlebench_console.engine.control.ask", ask)
@@ -73,11 +74,13 @@ def test_a_cause_is_acknowledged_snoozed_and_taken_back_by_how_its_key_begins(
     assert cli("runs", "acknowledge", "infra", "--reason", "driver reset").code == 0
     assert cli("runs", "acknowledge", "infra", "--reason", "later", "--snooze", "8h").code == 0
     assert cli("runs", "acknowledge", "infra", "--undo").code == 0
-    (kind, first), (_, second), (undo, third) = asked
-    assert (kind, first["reason"], first["seconds"]) == ("cause.acknowledge", "driver reset", None)
-    assert second["seconds"] == 8 * 3600
-    assert undo == "cause.take_back" and first["key"] == third["key"]
-    assert first["key"].startswith("infrastructure-")
+    key = asked[0].key
+    assert key.startswith("infrastructure-")
+    assert asked == [
+        AcknowledgeCause(key=key, reason="driver reset", text=asked[0].text),
+        AcknowledgeCause(key=key, reason="later", text=asked[0].text, seconds=8 * 3600.0),
+        WithdrawAcknowledgement(key=key),
+    ]
 
 
 def test_what_cannot_be_done_is_told(cli: Cli, outage: World, asked: list[Any]) -> None:
@@ -102,11 +105,11 @@ def test_a_whole_cause_is_relaunched_freely_and_agents_own_failures_only_with_co
     cli: Cli, outage: World, asked: list[Any]
 ) -> None:
     assert cli("runs", "retry", "--cause", "infra").code == 0
-    ((kind, arguments),) = asked
-    assert kind == "run.relaunch" and len(arguments["runs"]) == 18
-    assert not any(shown["reroll"] for shown in arguments["runs"])
+    (request,) = asked
+    assert isinstance(request, RelaunchRuns) and len(request.runs) == 18
+    assert not any(run.reroll for run in request.runs)
     crash = next(g for g in cli("runs", "causes", "--json").document() if g["class"] == "crash")
     refused = cli("runs", "retry", "--cause", crash["key"])
     assert refused.code == 2 and "re-rolled" in refused.err and len(asked) == 1
     assert cli("runs", "retry", "--cause", crash["key"], "--yes").code == 0
-    assert all(shown["reroll"] for shown in asked[-1][1]["runs"])
+    assert all(run.reroll for run in asked[-1].runs)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mlebench_console.engine.control import Answer
 from mlebench_console.engine.integrity.results import IntegrityRequests
-from mlebench_console.engine.options.requests import read_arguments
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import RecordIntegrity
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.state import database
 from tests.console.cli.conftest import Cli
@@ -30,9 +29,8 @@ def server(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelSer
     opened = database.open_for_writing(places.state_dir)
     add_run(opened, MadeRun(code={"main.py": GUILTY}, submissions=["a\n1\n"]), "guilty")
 
-    def ask(_places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
-        assert kind == "integrity.record"
-        return IntegrityRequests(opened, SystemClock()).record(read_arguments(kind, arguments), "me")
+    def ask(_places: Places, request: RecordIntegrity) -> Answer:
+        return IntegrityRequests(opened, SystemClock()).record(request, "me")
 
     @contextmanager
     def engine_for(own: Places, _data_dir: Path) -> Iterator[Places]:

@@ -14,6 +14,7 @@ from mlebench_console.console.screens.data import DataScreen
 from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD
 from mlebench_console.engine.layout import dataset_folder
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import PrepareDatasets, PruneDatasets, StopDatasets
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import datasets
 from mlebench_console.state.records import DatasetState, StepState
@@ -23,10 +24,6 @@ from tests.console.world import NOW, World
 
 LOW = registry.splits()["low"]
 PREPARED, DOWNLOADING, PREPARING, REFUSED, GONE, FAILED, WAITING, ABSENT = LOW[1], *LOW[2:8], LOW[10]
-
-
-def about(*names: str, edition: str = "v1", **more: object) -> dict[str, object]:
-    return {"competition_ids": list(names), "edition": edition, **more}
 
 
 async def only(console: ShownConsole, words: str) -> None:
@@ -84,7 +81,7 @@ async def test_actions_apply_to_what_is_marked_and_only_where_they_make_sense(
             asked.clear()
             await console.press(key)
             await console.until(lambda: asked, key)
-            assert (asked[0][0], set(asked[0][1]["competition_ids"])) == (kind, names), key
+            assert (asked[0].kind, set(asked[0].competition_ids)) == (kind, names), key
         asked.clear()
         await console.press("escape", "p")
         await console.sees("prepared or being prepared")
@@ -118,7 +115,7 @@ async def test_what_is_pruned_is_listed_first_and_no_is_the_default(
         await console.press("x")
         await console.sees("Remove 1 part?")
         await console.press("y")
-        await console.until(lambda: asked == [("dataset.prune", about(PREPARED, parts=["zip"]))])
+        await console.until(lambda: asked == [PruneDatasets(competition_ids=(PREPARED,), parts=("zip",))])
         await only(console, ABSENT)
         await console.press("x")
         await console.sees("nothing to remove")
@@ -172,7 +169,7 @@ async def test_everything_about_a_dataset_has_a_screen_of_its_own(
         await console.sees("low split", "metric", "cut-offs  gold ")
         assert not {"\x1b", "\x07", "\u202e"} & set(console.text())
         await console.press("r")
-        await console.until(lambda: asked == [("dataset.prepare", about(FAILED))])
+        await console.until(lambda: asked == [PrepareDatasets(competition_ids=(FAILED,))])
         await console.press("Y")
         await console.until(lambda: Path(console.app.clipboard) == places.data_dir / FAILED)
         await console.press("question_mark")
@@ -196,7 +193,7 @@ async def test_verifying_is_seen_and_can_be_stopped(opened: OpenConsole, asked: 
         await console.sees("checksum", "50%", "to be verified")
         await only(console, PREPARED)
         await console.press("s")
-        await console.until(lambda: asked == [("dataset.stop", about(PREPARED))])
+        await console.until(lambda: asked == [StopDatasets(competition_ids=(PREPARED,))])
 
 
 async def test_a_dataset_is_asked_for_by_key(opened: OpenConsole, asked: list[Any]) -> None:
@@ -206,7 +203,7 @@ async def test_a_dataset_is_asked_for_by_key(opened: OpenConsole, asked: list[An
         await console.misses("aerial-cactus")
         await console.press("p")
         await console.sees("done as you asked")
-        assert asked == [("dataset.prepare", {"competition_ids": ["random-acts-of-pizza"], "edition": "v1"})]
+        assert asked == [PrepareDatasets(competition_ids=("random-acts-of-pizza",))]
         await console.press("escape")
         await console.sees("aerial-cactus")
 
@@ -248,9 +245,8 @@ async def test_a_dataset_is_prepared_from_raw_data_on_this_disk(
         field.value = str(tmp_path / "raw")
         await console.press("enter")
         await console.until(lambda: asked)
-        kind, arguments = asked[0]
-        assert (kind, arguments["raw_dir"]) == ("dataset.prepare", str(tmp_path / "raw"))
-        assert len(arguments["competition_ids"]) == 1
+        assert isinstance(asked[0], PrepareDatasets) and asked[0].raw_dir == str(tmp_path / "raw")
+        assert len(asked[0].competition_ids) == 1
         screen = console.app.screen
         assert isinstance(screen, DataScreen) and screen.words == ""
         await console.misses("from raw data on this disk")
@@ -263,7 +259,9 @@ def test_raw_data_of_several_competitions_are_a_folder_or_zip_of_each(tmp_path: 
     with pytest.raises(UsageProblem, match="has neither a folder leaf-classification nor its zip"):
         prepare_raw(ids, tmp_path)
     (tmp_path / "leaf-classification.zip").touch()
-    assert prepare_raw(ids, tmp_path).requests[0].arguments["competition_ids"] == ids
+    assert prepare_raw(ids, tmp_path).requests == (
+        PrepareDatasets(competition_ids=tuple(ids), raw_dir=str(tmp_path)),
+    )
 
 
 async def test_a_filter_that_lets_nothing_through_says_so(opened: OpenConsole) -> None:

@@ -25,9 +25,9 @@ from mlebench_console.console.views.launch import Composed, Draft, compose, draf
 from mlebench_console.engine.control import Answer, EngineStatus
 from mlebench_console.engine.control.status import publish
 from mlebench_console.engine.images import NOT_BUILT, BuildStatus, NeededImage
-from mlebench_console.engine.options.requests import BuildImages
 from mlebench_console.engine.options.sweep import read_duration, read_toml, resolve
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import BuildImages, LaunchSweep
 from mlebench_console.environment.runner.protocol import BUBBLEWRAP
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.state import events
@@ -258,10 +258,10 @@ async def test_a_sweep_is_composed_and_launched(
         await console.sees("cost: models at most 165.00 USD by its budget")
         await console.press("y")
         await console.until(lambda: asked)
-        kind, arguments = asked[0]
-        assert kind == "sweep.launch" and arguments["agent_id"] == "dummy" and arguments["seeds"] == 3
-        assert (arguments["gateway"], arguments["budget_usd"]) == (["openai"], 2.5)
-        assert arguments["time_limit_seconds"] == 24 * 3600 and len(arguments["competitions"]) == 22
+        assert isinstance(asked[0], LaunchSweep)
+        spec = asked[0].spec
+        assert (spec.agent_id, spec.seeds, len(spec.competitions)) == ("dummy", 3, 22)
+        assert (spec.gateway, spec.budget_usd, spec.time_limit_seconds) == (("openai",), 2.5, 24 * 3600)
 
 
 async def test_a_launch_in_haste_is_of_what_was_typed_last(
@@ -514,10 +514,10 @@ async def test_what_a_file_says_beside_the_fields_is_shown_and_cleared(
 async def test_a_sweep_is_cloned_into_the_form_and_launching_it_goes_to_the_new_one(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    launched: list[dict[str, Any]] = []
+    launched: list[LaunchSweep] = []
 
-    def ask(_places: Places, _kind: str, arguments: dict[str, Any]) -> Answer:
-        launched.append(arguments)
+    def ask(_places: Places, request: LaunchSweep) -> Answer:
+        launched.append(request)
         return Answer("sweep openhands-1 is launched", "openhands-1")
 
     monkeypatch.setattr("mlebench_console.engine.control.ask", ask)
@@ -538,7 +538,8 @@ async def test_a_sweep_is_cloned_into_the_form_and_launching_it_goes_to_the_new_
         await console.sees("45 runs")
         await console.press("ctrl+l", "y")
         await console.sees("openhands-1", "44 queued")
-        assert launched[0]["agent_id"] == "aide-o3" and len(launched[0]["competitions"]) == 15
+        spec = launched[0].spec
+        assert spec.agent_id == "aide-o3" and len(spec.competitions) == 15
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("24h", 86400), ("90m", 5400), ("1h30m", 5400), ("45s", 45)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlebench_console.console.screens.integrity import hit_pieces
+from mlebench_console.engine.requests import ReviewFinding
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 
@@ -64,7 +65,7 @@ async def test_enter_opens_the_code_at_the_passage(opened: OpenConsole) -> None:
 
 
 async def test_a_finding_is_cleared_with_a_reason_from_the_keyboard(
-    opened: OpenConsole, asked: list[tuple[str, dict[str, Any]]]
+    opened: OpenConsole, asked: list[Any]
 ) -> None:
     async with opened(worlds.suspected, screen="board") as console:
         await on_integrity(console)
@@ -73,13 +74,12 @@ async def test_a_finding_is_cleared_with_a_reason_from_the_keyboard(
         assert asked == []
         await console.press("c", *"mine", "enter")
         await console.until(lambda: asked)
-        kind, arguments = asked[0]
-        assert kind == "integrity.review"
-        assert (arguments["cleared"], arguments["reason"]) == (True, "mine")
+        first = asked[0]
+        assert isinstance(first, ReviewFinding) and (first.cleared, first.reason) == (True, "mine")
         await console.press("j", "C", *"typed", "enter")
         await console.until(lambda: len(asked) == 2)
-        assert (asked[1][1]["cleared"], asked[1][1]["reason"]) == (False, "typed")
-        assert asked[1][1]["finding"] != arguments["finding"]
+        assert (asked[1].cleared, asked[1].reason) == (False, "typed")
+        assert asked[1].finding != first.finding
         await console.press("c", "escape")
         assert len(asked) == 2
 

@@ -22,6 +22,7 @@ from mlebench_console.console.views.sweep import RunOrder, ordered_board, sweep_
 from mlebench_console.engine import control
 from mlebench_console.engine.control import Answer
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import ClassifyRuns, RelaunchRuns, Request, ResumeSweep, StopRuns
 from mlebench_console.engine.runs.causes import CauseKind, cause_now
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.state import requests, runs, transitions
@@ -120,7 +121,7 @@ async def test_marks_that_the_filter_hides_are_left_out_and_that_is_said(
         await console.sees("3 runs lost to infrastructure")
         await console.press("y")
         await console.sees("done as you asked")
-        assert len(asked[0][1]["runs"]) == 3
+        assert len(asked[0].runs) == 3
         await console.press("slash", "ctrl+u", *"nothing", "enter", "r")
         await console.sees("the filter hides everything that is marked")
         assert len(asked) == 1
@@ -153,7 +154,7 @@ async def test_marks_are_counted_and_relaunch_tells_infrastructure_from_the_agen
         assert asked == [], "Enter must mean no"
         await console.press("r", "shift+tab", "enter")
         await console.sees("done as you asked")
-        assert asked[0][0] == "run.relaunch" and len(asked[0][1]["runs"]) == 8
+        assert isinstance(asked[0], RelaunchRuns) and len(asked[0].runs) == 8
         # Those that cost nothing can be had alone.
         await console.press("r")
         await console.sees(
@@ -161,7 +162,7 @@ async def test_marks_are_counted_and_relaunch_tells_infrastructure_from_the_agen
         )
         await console.press("f")
         await console.until(lambda: len(asked) == 2)
-        assert len(asked[1][1]["runs"]) == 3
+        assert len(asked[1].runs) == 3
 
 
 @pytest.mark.parametrize("key", ["escape", "n", "q"])
@@ -227,7 +228,7 @@ async def test_stopping_names_what_it_stops(opened: OpenConsole, asked: list[Any
         await console.sees("Stop 3 runs?", "aptos2019-blindness-detection", "seed 3")
         await console.press("y")
         await console.sees("done as you asked")
-        assert asked[0][0] == "run.stop" and len(asked[0][1]["runs"]) == 3
+        assert isinstance(asked[0], StopRuns) and len(asked[0].runs) == 3
 
 
 async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> None:
@@ -283,11 +284,11 @@ async def test_pausing_asks_the_engine(opened: OpenConsole, asked: list[Any]) ->
         await console.sees("paused")
         await console.press("p")
         await console.sees("done as you asked")
-        assert asked == [("sweep.resume", {"sweep_id": "dummy-1"})]
+        assert asked == [ResumeSweep(sweep_id="dummy-1")]
 
 
 async def test_a_refusal_of_the_engine_is_told(opened: OpenConsole, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
+    def refuse(places: Places, request: Request) -> Answer:
         raise EnvironmentProblem("the engine is not running", "nothing was changed", "Start it: :engine")
 
     monkeypatch.setattr(control, "ask", refuse)
@@ -363,7 +364,7 @@ async def test_failures_of_several_classes_are_not_classified_by_enter_alone(
         assert not asked
         await console.press("up", "down", "down", "enter")
         await console.misses("Why did")
-        assert asked[0][1]["class"] == "timeout"
+        assert asked[0].failure_class is FailureClass.TIMEOUT
 
 
 async def test_failures_are_classified_with_a_note(opened: OpenConsole, asked: list[Any]) -> None:
@@ -375,8 +376,8 @@ async def test_failures_are_classified_with_a_note(opened: OpenConsole, asked: l
         await console.sees("GPU lost: Failed", "seed 3  exit code 1 after 20h14m", "fixed the label encoder")
         await console.press("down", *"disk", "enter")
         await console.until(lambda: asked)
-        assert asked[0][0] == "run.classify"
-        assert asked[0][1]["class"] == "timeout" and asked[0][1]["note"] == "disk"
+        assert isinstance(asked[0], ClassifyRuns)
+        assert (asked[0].failure_class, asked[0].note) == (FailureClass.TIMEOUT, "disk")
 
 
 async def test_leaving_the_classes_changes_nothing(

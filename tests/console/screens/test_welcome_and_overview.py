@@ -16,6 +16,7 @@ from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.control.status import publish, status
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import AcknowledgeCause, RelaunchRuns
 from mlebench_console.state import acknowledgements, runs, transitions
 from mlebench_console.state.database import DATABASE_NAME
 from mlebench_console.state.lifecycle import Outcome
@@ -224,8 +225,8 @@ async def test_a_whole_outage_is_relaunched_by_one_key_and_one_answer(
         await console.sees("Relaunch 18 runs?", "changes no statistics", "and 10 more")
         await console.press("y")
         await console.until(lambda: asked)
-        ((kind, arguments),) = asked
-        assert kind == "run.relaunch" and len(arguments["runs"]) == 18
+        (request,) = asked
+        assert isinstance(request, RelaunchRuns) and len(request.runs) == 18
 
 
 async def test_agents_own_failures_are_relaunched_only_with_the_warning(
@@ -255,11 +256,11 @@ async def test_an_outage_is_acknowledged_with_a_typed_reason_and_others_see_whos
         # What was typed is not lost.
         await console.sees("'soon' is not a duration", "for how long, and why: soon x")
         await console.press("escape")
-        (kind, first), (_, second) = asked
-        assert (kind, first["reason"], first["seconds"]) == ("cause.acknowledge", "ticket 12", None)
-        assert (second["reason"], second["seconds"]) == ("later", 8 * 3600)
+        first, second = asked
+        assert isinstance(first, AcknowledgeCause) and (first.reason, first.seconds) == ("ticket 12", None)
+        assert (second.reason, second.seconds) == ("later", 8 * 3600)
         assert console.world is not None
-        said = Acknowledgement(first["key"], "GPU lost", "ann@box", NOW, "ticket 12")
+        said = Acknowledgement(first.key, "GPU lost", "ann@box", NOW, "ticket 12")
         acknowledgements.acknowledge(console.world.database, said)
         await console.sees("1 acknowledged: v shows them")
         await console.misses("×18")
@@ -359,7 +360,7 @@ async def test_relaunching_from_the_overview_asks_first(opened: OpenConsole, ask
         await console.sees("changes no statistics")
         await console.press("y")
         await console.sees("done as you asked")
-        assert [kind for kind, _ in asked] == ["run.relaunch"]
+        assert [type(request) for request in asked] == [RelaunchRuns]
 
 
 async def test_a_state_that_cannot_be_read_any_more_is_told_in_the_list_and_what_was_seen_stays(

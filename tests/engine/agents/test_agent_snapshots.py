@@ -12,6 +12,7 @@ import pytest
 
 from mlebench_console.engine.agent_snapshots import FOLDER, AgentSnapshots, agent_of_sweep, take, version_of
 from mlebench_console.engine.agents import folder_version
+from mlebench_console.engine.requests import RelaunchRuns
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 from mlebench_console.state import database, runs, sweeps
 from mlebench_console.state.database import Database
@@ -174,7 +175,7 @@ def test_a_snapshot_that_was_changed_does_not_run(harness: Harness) -> None:
     (script,) = (harness.places.state_dir / FOLDER).glob("*/changed/start.sh")
     script.chmod(0o600)
     script.write_text(f"{script.read_text()}# changed\n")
-    harness.ask("run.relaunch", runs=shown(run, reroll=True))
+    harness.ask(RelaunchRuns(runs=shown(run, reroll=True)))
     eventually(lambda: harness.runs()[0].attempts == 2)
     (run,) = harness.ended()
     assert run.failure_class is FailureClass.INFRASTRUCTURE

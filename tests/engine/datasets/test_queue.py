@@ -9,6 +9,7 @@ import pytest
 
 from mlebench_console.engine.demo_data import generate
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import PrepareDatasets, PruneDatasets, StopDatasets, VerifyDatasets
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database, datasets, events
 from mlebench_console.state.records import Dataset, DatasetState, StepState
@@ -47,7 +48,15 @@ def test_one_broken_dataset_stops_nothing_else(own: Harness, tmp_path: Path) -> 
     generate(COMPETITION, raw / COMPETITION)
     (raw / OTHER).mkdir()
     own.start()
-    own.ask("dataset.prepare", competition_ids=[OTHER, COMPETITION], raw_dir=str(raw))
+    own.ask(
+        PrepareDatasets(
+            competition_ids=(
+                OTHER,
+                COMPETITION,
+            ),
+            raw_dir=str(raw),
+        )
+    )
     ended = (DatasetState.PREPARED, DatasetState.FAILED)
     eventually(lambda: all(dataset.state in ended for dataset in known(own).values()))
     assert known(own)[COMPETITION].state is DatasetState.PREPARED
@@ -64,7 +73,7 @@ def test_one_broken_dataset_stops_nothing_else(own: Harness, tmp_path: Path) -> 
 def test_runs_wait_for_their_data_and_a_killed_engine_takes_the_work_up_again(own: Harness) -> None:
     own.agent("submitter", 'cp "$DATA_DIR/sample_submission.csv" "$SUBMISSION_DIR/submission.csv"')
     own.start()
-    own.launch("submitter", competitions=[COMPETITION, OTHER], demo=True)
+    own.launch("submitter", competitions=(COMPETITION, OTHER), demo=True)
     eventually(lambda: any(dataset.state is DatasetState.WORKING for dataset in known(own).values()))
     own.kill_engine()
     own.start()
@@ -89,7 +98,7 @@ def prepared(own: Harness, tmp_path: Path) -> Path:
     """A dataset that the engine has prepared from generated data, and its folder."""
     generate(COMPETITION, tmp_path / "raw")
     own.start()
-    own.ask("dataset.prepare", competition_ids=[COMPETITION], raw_dir=str(tmp_path / "raw"))
+    own.ask(PrepareDatasets(competition_ids=(COMPETITION,), raw_dir=str(tmp_path / "raw")))
     eventually(lambda: known(own)[COMPETITION].state is DatasetState.PREPARED)
     return own.places.data_dir / COMPETITION
 
@@ -97,14 +106,14 @@ def prepared(own: Harness, tmp_path: Path) -> Path:
 def test_a_dataset_is_verified_on_request_and_what_has_changed_is_told(own: Harness, tmp_path: Path) -> None:
     folder = prepared(own, tmp_path)
     with pytest.raises(UsageProblem, match=f"{OTHER} is not prepared"):
-        own.ask("dataset.verify", competition_ids=[OTHER])
-    own.ask("dataset.verify", competition_ids=[COMPETITION])
+        own.ask(VerifyDatasets(competition_ids=(OTHER,)))
+    own.ask(VerifyDatasets(competition_ids=(COMPETITION,)))
     # The data are generated, so they are not as the real ones are known, and yet as they were made.
     eventually(lambda: told(own, "dataset.verified"))
     assert "changed" not in known(own)[COMPETITION].problem
     answers = next((folder / "prepared" / "private").glob("*.csv"))
     answers.write_text("id\n")
-    own.ask("dataset.verify", competition_ids=[COMPETITION])
+    own.ask(VerifyDatasets(competition_ids=(COMPETITION,)))
     eventually(lambda: len(told(own, "dataset.verified")) == 2)
     dataset = known(own)[COMPETITION]
     assert f"changed since it was prepared: private/{answers.name}" in dataset.problem
@@ -117,18 +126,26 @@ def test_a_dataset_is_pruned_on_request_but_not_under_runs_that_need_it(own: Har
     own.launch("waiter")
     own.all_in("running")
     with pytest.raises(UsageProblem, match="has runs of it that have not ended"):
-        own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"])
-    own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"], keep_going=True)
+        own.ask(PruneDatasets(competition_ids=(COMPETITION,), parts=("prepared",)))
+    own.ask(PruneDatasets(competition_ids=(COMPETITION,), parts=("prepared",), keep_going=True))
     eventually(lambda: told(own, "dataset.pruned"))
     assert "has runs of it that have not ended" in told(own, "dataset.pruned")[0]
-    own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["zip", "raw"])  # runs need none of them
+    own.ask(
+        PruneDatasets(
+            competition_ids=(COMPETITION,),
+            parts=(
+                "zip",
+                "raw",
+            ),
+        )
+    )  # runs need none of them
     # The next prune would find the dataset claimed by this one.
     eventually(lambda: len(told(own, "dataset.pruned")) == 2)
     assert (folder / "prepared").is_dir()
     for run in own.until_started():
         own.go(run)
     own.ended()
-    own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"])
+    own.ask(PruneDatasets(competition_ids=(COMPETITION,), parts=("prepared",)))
     eventually(lambda: known(own)[COMPETITION].state is DatasetState.ABSENT)
     eventually(lambda: list(folder.iterdir()) == [])
     assert told(own, "dataset.pruned")[0].startswith("pruned, ")
@@ -144,14 +161,14 @@ def test_data_are_not_prepared_again_under_runs_that_need_them(own: Harness, tmp
         with pytest.raises(
             UsageProblem, match=r"can't be prepared again: sweep .* has runs of it that have not"
         ):
-            own.ask("dataset.prepare", competition_ids=[COMPETITION], **anew)
+            own.ask(PrepareDatasets(competition_ids=(COMPETITION,), **anew))
     assert known(own)[COMPETITION].state is DatasetState.PREPARED
-    own.ask("dataset.prepare", competition_ids=[COMPETITION])  # nothing is replaced by that
+    own.ask(PrepareDatasets(competition_ids=(COMPETITION,)))  # nothing is replaced by that
     assert (folder / "prepared").stat().st_ino == before
     for run in own.until_started():
         own.go(run)
     own.ended()
-    own.ask("dataset.prepare", competition_ids=[COMPETITION], again=True, raw_dir=str(tmp_path / "raw"))
+    own.ask(PrepareDatasets(competition_ids=(COMPETITION,), again=True, raw_dir=str(tmp_path / "raw")))
     eventually(lambda: known(own)[COMPETITION].state is DatasetState.PREPARED)
     assert (folder / "prepared").stat().st_ino != before
 
@@ -159,13 +176,13 @@ def test_data_are_not_prepared_again_under_runs_that_need_them(own: Harness, tmp
 def test_what_waits_is_stopped_on_request_and_nothing_else(own: Harness, tmp_path: Path) -> None:
     prepared(own, tmp_path)
     with pytest.raises(UsageProblem, match="none of them is being prepared"):
-        own.ask("dataset.stop", competition_ids=[COMPETITION])
+        own.ask(StopDatasets(competition_ids=(COMPETITION,)))
     held = own.places.data_dir / OTHER / ".claim"
     held.parent.mkdir()
     held.write_text("somebody else's")  # unreadable, so it is believed until it is old
     generate(OTHER, tmp_path / "other")
-    own.ask("dataset.prepare", competition_ids=[OTHER], raw_dir=str(tmp_path / "other"))
+    own.ask(PrepareDatasets(competition_ids=(OTHER,), raw_dir=str(tmp_path / "other")))
     eventually(lambda: "is being worked on" in known(own)[OTHER].problem)
-    own.ask("dataset.stop", competition_ids=[OTHER])
+    own.ask(StopDatasets(competition_ids=(OTHER,)))
     eventually(lambda: known(own)[OTHER].state is DatasetState.ABSENT)
     assert known(own)[COMPETITION].state is DatasetState.PREPARED

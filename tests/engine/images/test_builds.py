@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.images import BuildStatus, ImageBuilds, build_status, follow_build
-from mlebench_console.engine.options.requests import BuildImages, NoArguments
+from mlebench_console.engine.requests import BuildImages, StopBuild
 from mlebench_console.foundation.locks import is_held
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
@@ -58,8 +58,8 @@ def test_there_is_one_build_at_a_time_which_another_engine_can_stop(
         assert build_status(tmp_path).is_running
         with connection, pytest.raises(UsageProblem, match="being built already"):
             builds.build(BuildImages(), "me")
-        ImageBuilds(tmp_path).stop(NoArguments(), "me")
+        ImageBuilds(tmp_path).stop(StopBuild(), "me")
         with pytest.raises(EnvironmentProblem, match="the build was stopped"):
             follow_build(tmp_path, lambda _line: None)
     with pytest.raises(UsageProblem, match="no image is being built"):
-        builds.stop(NoArguments(), "me")
+        builds.stop(StopBuild(), "me")

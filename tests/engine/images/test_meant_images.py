@@ -11,7 +11,7 @@ from docker.errors import ImageNotFound
 from mlebench_console.engine.agents import Agent, get_agent
 from mlebench_console.engine.images import images_of_runs, recipes_for, require_needed
 from mlebench_console.engine.images.building import with_environment
-from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.engine.requests import BuildImages
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 

@@ -10,7 +10,7 @@ import pytest
 from mlebench_console.engine.integrity import facts
 from mlebench_console.engine.integrity.material import subjects
 from mlebench_console.engine.integrity.results import IntegrityRequests, kept
-from mlebench_console.engine.options.requests import RecordIntegrity, ReviewFinding
+from mlebench_console.engine.requests import RecordIntegrity, ReviewFinding
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.state import events, integrity, sweeps
 from mlebench_console.state.database import Database

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from mlebench_console.competitions import registry
 from mlebench_console.engine.options.sweep import (
-    Launch,
     SweepOptions,
     options_of,
     read_toml,
@@ -19,6 +18,7 @@ from mlebench_console.engine.options.sweep import (
     write_toml,
 )
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.state.records import SweepSpec
 
@@ -93,8 +93,8 @@ def test_what_is_left_out_or_misspelt_comes_with_a_next_step(
 
 
 launches = st.builds(
-    Launch,
-    st.builds(
+    LaunchSweep,
+    spec=st.builds(
         SweepSpec,
         agent_id=st.text(min_size=1, max_size=9),
         agents_dir=st.just("/agents"),
@@ -124,7 +124,7 @@ launches = st.builds(
 
 @given(launches)
 def test_a_sweep_written_as_toml_asks_for_the_same_again(
-    tmp_path_factory: pytest.TempPathFactory, launch: Launch
+    tmp_path_factory: pytest.TempPathFactory, launch: LaunchSweep
 ) -> None:
     places = Places(Path("/c"), Path("/data"), Path("/state"))
     path = tmp_path_factory.getbasetemp() / "again.toml"

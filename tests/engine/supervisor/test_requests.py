@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,37 @@ from mlebench_console.engine.agent_snapshots import AgentSnapshots
 from mlebench_console.engine.control import Answer, EngineStatus, RefusedRequest
 from mlebench_console.engine.datasets import Capacity, DatasetQueue
 from mlebench_console.engine.datasets.requests import DatasetRequests
-from mlebench_console.engine.options.requests import ShownRun
-from mlebench_console.engine.options.sweep import Launch
 from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import (
+    AcknowledgeCause,
+    AnnotateRuns,
+    AnnotateSweep,
+    AssignExperiment,
+    ChosenRun,
+    ClassifyRuns,
+    PauseSweep,
+    PrepareDatasets,
+    RegradeRuns,
+    RelaunchRuns,
+    Request,
+    ResumeSweep,
+    SetBudget,
+    SetConcurrency,
+    StopRuns,
+    StopSweep,
+    VerifyDatasets,
+    WithdrawAcknowledgement,
+    file_request,
+)
 from mlebench_console.engine.runs.causes import read_causes
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.engine.supervisor.requests import RequestDispatcher
 from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.forecast import Forecast, forecast
 from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.clock import SystemClock
-from mlebench_console.foundation.fields import FieldError
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.workers import WorkerPool
 from mlebench_console.state import (
@@ -42,17 +61,19 @@ from mlebench_console.state import (
     sweeps,
     transitions,
 )
+from mlebench_console.state.annotations import Annotation
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import DatasetState, RequestState, Run
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import budgets, model_calls
+from mlebench_console.state.usage.budgets import BudgetScope
 from mlebench_console.state.usage.model_calls import ModelUse
-from tests.engine.harness import COMPETITION
+from tests.engine.harness import COMPETITION, launch_of
 from tests.environment.runner.orders import order_with
 
 HOST = HostCapacity(cpus=4, memory_bytes=8 * 10**9, gpus=0)
-USUAL = {"agent_id": "dummy", "competitions": [COMPETITION], "seeds": 2, "time_limit_seconds": 60}
+USUAL = {"agent_id": "dummy", "competitions": (COMPETITION,), "seeds": 2, "time_limit_seconds": 60}
 
 
 class Requests:
@@ -85,8 +106,14 @@ class Requests:
     def _log(self, text: str, error: BaseException | None) -> None:
         self.errors.append(f"{text}: {error!r}")
 
-    def ask(self, kind: str, **arguments: Any) -> Answer:
-        number = requests.file(self.state, kind, arguments, author="tester@here", now=time.time())
+    def file(self, request: Request, *, now: float | None = None, not_before: float | None = None) -> int:
+        now = time.time() if now is None else now
+        return file_request(self.state, request, author="tester@here", now=now, not_before=not_before)
+
+    def ask(self, request: Request) -> Answer:
+        return self.answer_to(self.file(request))
+
+    def answer_to(self, number: int) -> Answer:
         self._desk.step()
         self.until_answered()
         answered = requests.get(self.state, number)
@@ -109,13 +136,13 @@ class Requests:
         assert found is not None
         return found.state
 
-    def shown(self, *chosen: Run) -> list[dict[str, Any]]:
+    def shown(self, *chosen: Run) -> tuple[ChosenRun, ...]:
         """Name runs in a request as they are now."""
         now = [runs.get(self.state, run.id) for run in chosen]
-        return [asdict(ShownRun(run.id, run.attempts, transitions.is_reroll(run))) for run in now]
+        return tuple(ChosenRun(run.id, run.attempts, transitions.is_reroll(run)) for run in now)
 
     def launch(self, **arguments: Any) -> Answer:
-        return self.ask("sweep.launch", **(USUAL | arguments))
+        return self.ask(launch_of(**(USUAL | arguments)))
 
     def dry_run(self, **arguments: Any) -> Forecast:
         """What is told beforehand of a launch that this engine is asked for."""
@@ -127,7 +154,7 @@ class Requests:
             data_dir=str(self.places.data_dir),
         )
         own = {"data_dir": str(self.places.data_dir)}
-        return forecast(Launch.from_arguments(USUAL | own | arguments), self.places, engine)
+        return forecast(launch_of(**(USUAL | own | arguments)), self.places, engine)
 
 
 @pytest.fixture
@@ -161,14 +188,11 @@ def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(requester: R
     ("arguments", "telling"),
     [
         ({"agent_id": "dumy"}, "Did you mean 'dummy'"),
-        ({"competitions": ["spaceship-titanik"]}, "spaceship-titanic"),
-        ({"competitions": []}, "list of texts"),
-        ({"competitions": ["leaf-classification"]}, "not prepared"),
-        ({"competitions": [COMPETITION, "leaf-classification"], "prepare_missing": True}, "no raw data"),
+        ({"competitions": ("spaceship-titanik",)}, "spaceship-titanic"),
+        ({"competitions": ("leaf-classification",)}, "not prepared"),
+        ({"competitions": (COMPETITION, "leaf-classification"), "prepare_missing": True}, "no raw data"),
         ({"seeds": 0}, "'seeds' must be a whole number from 1 to 1000, not 0"),
-        ({"seeds": "3"}, "whole number"),
-        ({"time_limit_seconds": float("nan")}, "time_limit_seconds"),
-        ({"time_limit_seconds": None}, "not a number"),
+        ({"time_limit_seconds": 0}, "time_limit_seconds"),
         ({"cpus": 5}, "this engine has 4"),
         ({"memory_bytes": 9 * 10**9}, "this engine has 8.0 GB"),
         ({"start_ramp_seconds": -1}, "'start_ramp_seconds'"),
@@ -178,7 +202,6 @@ def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(requester: R
         ({"network": "some"}, "no network 'some'"),
         ({"name": "../escape"}, "is not a valid name of a sweep"),
         ({"data_dir": "/elsewhere"}, "data directory"),
-        ({"colour": "red"}, "no argument 'colour'"),
         ({"concurrency": 0}, "'concurrency'"),
     ],
 )
@@ -188,9 +211,8 @@ def test_a_launch_that_can_not_work_creates_nothing_and_a_dry_run_says_the_same(
     with pytest.raises(RefusedRequest) as refused:
         requester.launch(**arguments)
     assert telling in str(refused.value)
-    with suppress(FieldError):  # no launch at all
-        wrong = [check for check in requester.dry_run(**arguments).checks if not check.good]
-        assert str(refused.value) == str(UsageProblem(wrong[0].text, "", wrong[0].next_step))
+    wrong = [check for check in requester.dry_run(**arguments).checks if not check.good]
+    assert str(refused.value) == str(UsageProblem(wrong[0].text, "", wrong[0].next_step))
     assert sweeps.all_sweeps(requester.state) == []
     assert datasets.all_datasets(requester.state) == []
     assert events.newest(requester.state) == []
@@ -207,16 +229,8 @@ def test_a_daemon_that_does_not_answer_keeps_no_other_request_waiting(
         raise EnvironmentProblem("Docker can't be used", "the daemon does not answer")
 
     monkeypatch.setattr("mlebench_console.engine.sweeps.checks.connect", hang)
-    arguments = {
-        "agent_id": "dummy",
-        "competitions": [COMPETITION],
-        "seeds": 1,
-        "time_limit_seconds": 60,
-        "runtime": "docker",
-    }
-    launch = requests.file(requester.state, "sweep.launch", arguments, author="tester@here", now=time.time())
-    pause = {"sweep_id": "dummy-1"}
-    other = requests.file(requester.state, "sweep.pause", pause, author="tester@here", now=time.time())
+    launch = requester.file(launch_of(**USUAL, runtime="docker"))
+    other = requester.file(PauseSweep(sweep_id="dummy-1"))
     begun = time.monotonic()
     requester.step()
     assert time.monotonic() - begun < 10
@@ -292,27 +306,54 @@ def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refu
     assert len(sweeps.all_sweeps(requester.state)) == 1
 
 
-def test_unknown_requests_and_missing_arguments_are_refused(requester: Requests) -> None:
-    with pytest.raises(RefusedRequest, match=r"no request .sweep\.explode."):
-        requester.ask("sweep.explode")
-    with pytest.raises(RefusedRequest, match="needs 'sweep_id'"):
-        requester.ask("sweep.pause")
+SPEC = {**USUAL, "agents_dir": ""}
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "telling"),
+    [
+        ("sweep.explode", {}, "this engine knows no request 'sweep.explode'"),
+        ("sweep.pause", {}, "sweep.pause needs 'sweep_id'"),
+        ("sweep.pause", {"sweep_id": "s", "colour": "red"}, "sweep.pause has no argument 'colour'"),
+        ("run.stop", {"runs": [True]}, "a list of records with id, attempt, reroll"),
+        (
+            "run.classify",
+            {"runs": [], "failure_class": "weather"},
+            "'failure_class' of run.classify is not one of",
+        ),
+        ("sweep.launch", {"spec": {**SPEC, "competitions": []}}, "list of texts"),
+        ("sweep.launch", {"spec": {**SPEC, "seeds": "3"}}, "whole number"),
+        ("sweep.launch", {"spec": {**SPEC, "time_limit_seconds": None}}, "not a number"),
+        (
+            "sweep.launch",
+            {"spec": {**SPEC, "time_limit_seconds": math.nan}},
+            "not a number of at most 18 digits",
+        ),
+    ],
+)
+def test_a_request_of_another_version_is_refused_with_what_is_not_known(
+    requester: Requests, kind: str, arguments: dict[str, Any], telling: str
+) -> None:
+    number = requests.file(requester.state, kind, arguments, text=kind, author="t", now=time.time())
+    with pytest.raises(RefusedRequest, match=re.escape(telling)):
+        requester.answer_to(number)
+
+
+def test_a_run_that_does_not_exist_is_not_stopped(requester: Requests) -> None:
     with pytest.raises(RefusedRequest, match="no run 99"):
-        requester.ask("run.stop", runs=[{"id": 99, "attempt": 0}])
-    with pytest.raises(RefusedRequest, match="a list of records with id, attempt, reroll"):
-        requester.ask("run.stop", runs=[True])
+        requester.ask(StopRuns(runs=(ChosenRun(99, 0),)))
 
 
 def test_a_sweep_is_paused_resumed_and_given_more_room(requester: Requests) -> None:
     requester.launch()
-    requester.ask("sweep.pause", sweep_id="dummy-1")
+    requester.ask(PauseSweep(sweep_id="dummy-1"))
     assert sweeps.get(requester.state, "dummy-1").state is SweepState.PAUSED
-    requester.ask("sweep.resume", sweep_id="dummy-1")
+    requester.ask(ResumeSweep(sweep_id="dummy-1"))
     assert sweeps.get(requester.state, "dummy-1").state is SweepState.ACTIVE
-    requester.ask("sweep.concurrency", sweep_id="dummy-1", value=7)
+    requester.ask(SetConcurrency(sweep_id="dummy-1", value=7))
     assert sweeps.get(requester.state, "dummy-1").concurrency == 7
     with pytest.raises(RefusedRequest, match="starts nothing"):
-        requester.ask("sweep.concurrency", sweep_id="dummy-1", value=0)
+        requester.ask(SetConcurrency(sweep_id="dummy-1", value=0))
 
 
 def test_stopping_a_sweep_stops_what_waits_and_asks_what_runs(requester: Requests) -> None:
@@ -321,7 +362,7 @@ def test_stopping_a_sweep_stops_what_waits_and_asks_what_runs(requester: Request
     directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1, "abc")
     attempt = transitions.launch(requester.state, live.id, directory=directory, runtime="plain", now=1)
     transitions.started(requester.state, attempt.id, isolated=False, at=1, now=1)
-    requester.ask("sweep.stop", sweep_id="dummy-1")
+    requester.ask(StopSweep(sweep_id="dummy-1"))
     assert runs.get(requester.state, queued.id).state is RunState.STOPPED
     assert runs.get(requester.state, live.id).state is RunState.RUNNING
     stop = protocol.read(requester.places.state_dir / directory / protocol.STOP, protocol.Stop)
@@ -338,7 +379,7 @@ def test_a_run_whose_directory_holds_another_attempt_is_stopped_at_once(requeste
     folder = requester.places.state_dir / directory
     folder.mkdir(parents=True)
     protocol.write(folder / protocol.ORDER, order_with(attempt_id=attempt.id, token="another"))
-    requester.ask("run.stop", runs=requester.shown(live))
+    requester.ask(StopRuns(runs=requester.shown(live)))
     assert runs.get(requester.state, live.id).state is RunState.STOPPED
     assert not (folder / protocol.STOP).exists()
 
@@ -348,7 +389,7 @@ def test_some_of_several_that_can_not_be_stopped_stop_none(requester: Requests) 
     failed, queued = runs.of_sweep(requester.state, "dummy-1")
     fail(requester.state, failed.id, FailureClass.CRASH)
     with pytest.raises(RefusedRequest, match="it is failed"):
-        requester.ask("run.stop", runs=requester.shown(queued, failed))
+        requester.ask(StopRuns(runs=requester.shown(queued, failed)))
     assert runs.get(requester.state, queued.id).state is RunState.QUEUED
 
 
@@ -357,12 +398,12 @@ def test_a_relaunch_counts_as_a_reroll_only_when_it_was_the_agents_own_failure(r
     ours, theirs = runs.of_sweep(requester.state, "dummy-1")
     fail(requester.state, ours.id, FailureClass.INFRASTRUCTURE)
     fail(requester.state, theirs.id, FailureClass.CRASH)
-    requester.ask("run.relaunch", runs=requester.shown(ours, theirs))
+    requester.ask(RelaunchRuns(runs=requester.shown(ours, theirs)))
     again = [runs.get(requester.state, run.id) for run in (ours, theirs)]
     assert [run.state for run in again] == [RunState.QUEUED, RunState.QUEUED]
     assert [run.rerolls for run in again] == [0, 1]
     with pytest.raises(RefusedRequest, match=f"run {ours.id} has changed meanwhile: it is now queued"):
-        requester.ask("run.relaunch", runs=requester.shown(ours))
+        requester.ask(RelaunchRuns(runs=requester.shown(ours)))
 
 
 def test_a_relaunch_that_was_free_when_it_was_asked_never_becomes_a_reroll(requester: Requests) -> None:
@@ -374,42 +415,44 @@ def test_a_relaunch_that_was_free_when_it_was_asked_never_becomes_a_reroll(reque
     questions = [requester.shown(run) for run in (retried, corrected)]
     transitions.requeued(requester.state, retried.id, by="engine", now=3)
     fail(requester.state, retried.id, FailureClass.CRASH)
-    other = {"class": "crash", "note": ""}
-    requester.ask("run.classify", runs=requester.shown(corrected), **other)
+    requester.ask(ClassifyRuns(runs=requester.shown(corrected), failure_class=FailureClass.CRASH))
     with pytest.raises(
         RefusedRequest, match=r"has changed meanwhile: it is now failed \(crash\), attempt 2"
     ) as told:
-        requester.ask("run.relaunch", runs=questions[0])
+        requester.ask(RelaunchRuns(runs=questions[0]))
     assert told.value.next_step == "Check it, then try again."
     with pytest.raises(RefusedRequest, match="relaunching it would re-roll its seed"):
-        requester.ask("run.relaunch", runs=questions[1])
+        requester.ask(RelaunchRuns(runs=questions[1]))
     assert [run.rerolls for run in runs.of_sweep(requester.state, "dummy-1")] == [0, 0]
-    requester.ask("run.relaunch", runs=requester.shown(corrected))
+    requester.ask(RelaunchRuns(runs=requester.shown(corrected)))
     assert runs.get(requester.state, corrected.id).rerolls == 1
 
 
-@pytest.mark.parametrize("kind", ["run.stop", "run.classify"])
-def test_what_was_decided_about_one_attempt_does_not_meet_the_next(requester: Requests, kind: str) -> None:
+@pytest.mark.parametrize(
+    "request_for", [StopRuns, partial(ClassifyRuns, failure_class=FailureClass.INFRASTRUCTURE)]
+)
+def test_what_was_decided_about_one_attempt_does_not_meet_the_next(
+    requester: Requests, request_for: Callable[..., Request]
+) -> None:
     requester.launch()
     (run, _) = runs.of_sweep(requester.state, "dummy-1")
     fail(requester.state, run.id, FailureClass.INFRASTRUCTURE)
     shown = requester.shown(run)
     transitions.requeued(requester.state, run.id, by="engine", now=3)
     attempt = transitions.launch(requester.state, run.id, directory="again", runtime="plain", now=4)
-    if kind == "run.classify":
+    if request_for is not StopRuns:
         transitions.failed(requester.state, attempt.id, Failure(FailureClass.CRASH, "it failed"), now=5)
-    more = {"class": "infrastructure"} if kind == "run.classify" else {}
     before = runs.get(requester.state, run.id)
     with pytest.raises(RefusedRequest, match=f"run {run.id} has changed meanwhile"):
-        requester.ask(kind, runs=shown, **more)
+        requester.ask(request_for(runs=shown))
     assert runs.get(requester.state, run.id) == before
 
 
 def test_a_relaunch_wakes_a_stopped_sweep(requester: Requests) -> None:
     requester.launch()
-    requester.ask("sweep.stop", sweep_id="dummy-1")
+    requester.ask(StopSweep(sweep_id="dummy-1"))
     (first, _) = runs.of_sweep(requester.state, "dummy-1")
-    requester.ask("run.relaunch", runs=requester.shown(first))
+    requester.ask(RelaunchRuns(runs=requester.shown(first)))
     assert sweeps.get(requester.state, "dummy-1").state is SweepState.ACTIVE
     assert runs.get(requester.state, first.id).state is RunState.QUEUED
 
@@ -421,50 +464,48 @@ def test_what_can_not_be_graded_is_graded_again_when_somebody_asks(requester: Re
     transitions.agent_ended(requester.state, attempt.id, "exited", exit_code=0, at=2, now=2)
     transitions.collected(requester.state, attempt.id, now=2)
     transitions.grading_failed(requester.state, attempt.id, "killed", retry_at=900, now=3)
-    requester.ask("run.regrade", runs=requester.shown(runs.get(requester.state, run.id)))
+    requester.ask(RegradeRuns(runs=requester.shown(runs.get(requester.state, run.id))))
     waiting = runs.get(requester.state, run.id)
     assert (waiting.state, waiting.grading_retry_at) == (RunState.GRADING, None)
     assert waiting.grading_problem == "killed"
     with pytest.raises(RefusedRequest, match="its grading has not failed"):
-        requester.ask("run.regrade", runs=requester.shown(other))
+        requester.ask(RegradeRuns(runs=requester.shown(other)))
 
 
 def test_a_class_is_corrected_by_hand_with_a_note(requester: Requests) -> None:
     requester.launch()
     failed, queued = runs.of_sweep(requester.state, "dummy-1")
     fail(requester.state, failed.id, FailureClass.CRASH)
-    arguments = {"class": "infrastructure", "note": "the rack lost power"}
-    requester.ask("run.classify", runs=requester.shown(failed), **arguments)
+    correction = partial(ClassifyRuns, failure_class=FailureClass.INFRASTRUCTURE, note="the rack lost power")
+    requester.ask(correction(runs=requester.shown(failed)))
     corrected = runs.get(requester.state, failed.id)
     assert corrected.failure_class is FailureClass.INFRASTRUCTURE
     assert corrected.failure_text == "the rack lost power"
-    with pytest.raises(RefusedRequest, match="no class 'weather'"):
-        requester.ask("run.classify", runs=requester.shown(failed), **{"class": "weather"})
     with pytest.raises(RefusedRequest, match="queued, not failed"):
-        requester.ask("run.classify", runs=requester.shown(queued), **arguments)
+        requester.ask(correction(runs=requester.shown(queued)))
 
 
 def test_a_dataset_that_is_there_needs_no_work(requester: Requests) -> None:
-    answer = requester.ask("dataset.prepare", competition_ids=[COMPETITION])
+    answer = requester.ask(PrepareDatasets(competition_ids=(COMPETITION,)))
     assert answer.text == "1 dataset is already prepared"
     with pytest.raises(RefusedRequest, match="leaf-classification: there are no raw data"):
-        requester.ask("dataset.prepare", competition_ids=["leaf-classification"])
+        requester.ask(PrepareDatasets(competition_ids=("leaf-classification",)))
 
 
 def test_runs_wait_for_data_that_are_about_to_be_replaced(requester: Requests, tmp_path: Path) -> None:
-    requester.ask("dataset.prepare", competition_ids=[COMPETITION], again=True, raw_dir=str(tmp_path))
+    requester.ask(PrepareDatasets(competition_ids=(COMPETITION,), again=True, raw_dir=str(tmp_path)))
     requester.launch()
     assert runs.next_ready(requester.state, "dummy-1", "v1", limit=1) == []
-    requester.ask("dataset.prepare", competition_ids=[COMPETITION], again=True, raw_dir=str(tmp_path))
+    requester.ask(PrepareDatasets(competition_ids=(COMPETITION,), again=True, raw_dir=str(tmp_path)))
     with pytest.raises(RefusedRequest, match="is being prepared"):
-        requester.ask("dataset.verify", competition_ids=[COMPETITION])
+        requester.ask(VerifyDatasets(competition_ids=(COMPETITION,)))
     found = datasets.find(requester.state, COMPETITION, "v1")
     assert found is not None and found.state is DatasetState.WAITING
 
 
 def test_an_experiment_gets_a_sweep(requester: Requests) -> None:
     requester.launch()
-    requester.ask("experiment.assign", experiment_id="row", sweep_id="dummy-1")
+    requester.ask(AssignExperiment(experiment_id="row", sweep_id="dummy-1"))
     assert experiments.of_sweep(requester.state, "dummy-1") == ("row",)
 
 
@@ -476,14 +517,17 @@ def test_a_grading_run_can_not_be_stopped(requester: Requests) -> None:
     transitions.agent_ended(requester.state, attempt.id, "exited", exit_code=0, at=2, now=2)
     transitions.collected(requester.state, attempt.id, now=2)
     with pytest.raises(RefusedRequest, match="it is grading"):
-        requester.ask("run.stop", runs=requester.shown(run))
+        requester.ask(StopRuns(runs=requester.shown(run)))
     transitions.finished(requester.state, attempt.id, Outcome.GOLD, now=3)
 
 
 def test_raising_a_budget_queues_again_for_free_what_its_end_had_excused(requester: Requests) -> None:
     requester.launch(name="s")
-    requester.ask("experiment.assign", sweep_id="s", experiment_id="row")
-    assert "12 calls" in requester.ask("budget.set", scope="sweep", name="s", calls=12, usd=0).text
+    requester.ask(AssignExperiment(sweep_id="s", experiment_id="row"))
+    assert (
+        "12 calls"
+        in requester.ask(SetBudget(scope=BudgetScope.SWEEP, name="s", limits=Budget(calls=12, usd=0))).text
+    )
     state = requester.state
     first, second = runs.of_sweep(state, "s")[:2]
     for run, excused in ((first, True), (second, False)):
@@ -492,34 +536,42 @@ def test_raising_a_budget_queues_again_for_free_what_its_end_had_excused(request
         failure = Failure(FailureClass.BUDGET, "used up", excused=excused)
         transitions.failed(state, attempt.id, failure, now=2)
     assert [trial_of(runs.get(state, run.id)).earned for run in (first, second)] == [None, frozenset()]
-    assert "queued" not in requester.ask("budget.set", scope="sweep", name="s", calls=24).text
-    requester.ask("budget.set", scope="experiment", name="row", calls=20)
-    assert "queued" not in requester.ask("budget.set", scope="sweep", name="s", calls=100).text
-    raised = requester.ask("budget.set", scope="experiment", name="row", calls=100, tokens=10**6)
+    assert (
+        "queued"
+        not in requester.ask(SetBudget(scope=BudgetScope.SWEEP, name="s", limits=Budget(calls=24))).text
+    )
+    requester.ask(SetBudget(scope=BudgetScope.EXPERIMENT, name="row", limits=Budget(calls=20)))
+    assert (
+        "queued"
+        not in requester.ask(SetBudget(scope=BudgetScope.SWEEP, name="s", limits=Budget(calls=100))).text
+    )
+    raised = requester.ask(
+        SetBudget(scope=BudgetScope.EXPERIMENT, name="row", limits=Budget(calls=100, tokens=10**6))
+    )
     assert raised.text == (
         "the runs of experiment row share a budget of model calls: 100 calls, 1,000,000 tokens; 1 run is queued again"
     )
     again = runs.get(state, first.id)
     assert (again.state, again.rerolls) == (RunState.QUEUED, 0)
     assert transitions.is_reroll(runs.get(state, second.id))
-    requester.ask("budget.set", scope="sweep", name="s", calls=0)
+    requester.ask(SetBudget(scope=BudgetScope.SWEEP, name="s", limits=Budget(calls=0)))
     assert [one.scope for one in budgets.all_budgets(state)] == ["experiment"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("scope", "name", "calls", "told"),
     [
-        ({"scope": "sweep", "name": "s", "calls": -1}, "a budget can.t be negative"),
-        ({"scope": "experiment", "name": "x", "calls": 1}, "there is no experiment 'x'"),
-        ({"scope": "sweep", "name": "nobody", "calls": 1}, "there is no sweep 'nobody'"),
+        (BudgetScope.SWEEP, "s", -1, "a budget can.t be negative"),
+        (BudgetScope.EXPERIMENT, "x", 1, "there is no experiment 'x'"),
+        (BudgetScope.SWEEP, "nobody", 1, "there is no sweep 'nobody'"),
     ],
 )
 def test_a_budget_of_nothing_or_nobody_is_refused(
-    requester: Requests, arguments: dict[str, Any], told: str
+    requester: Requests, scope: BudgetScope, name: str, calls: int, told: str
 ) -> None:
     requester.launch(name="s")
     with pytest.raises(RefusedRequest, match=told):
-        requester.ask("budget.set", **arguments)
+        requester.ask(SetBudget(scope=scope, name=name, limits=Budget(calls=calls)))
 
 
 def test_a_request_that_waits_is_done_once_at_its_time_and_never_when_it_was_withdrawn(
@@ -530,18 +582,15 @@ def test_a_request_that_waits_is_done_once_at_its_time_and_never_when_it_was_wit
     now = time.time()
 
     def stop_later(run: Run, *, at: float) -> int:
-        return requests.file(
-            requester.state,
-            "run.stop",
-            {"runs": requester.shown(run)},
-            author="tester@here",
-            now=now,
-            not_before=at,
-        )
+        return requester.file(StopRuns(runs=requester.shown(run)), now=now, not_before=at)
 
     kept, undone = stop_later(one, at=now + 60), stop_later(other, at=now + 60)
     requester.step()
-    assert [request.id for request in requests.waiting(requester.state)] == [kept, undone]
+    waiting = requests.waiting(requester.state)
+    assert [(request.id, request.text) for request in waiting] == [
+        (kept, "stopping 1 run"),
+        (undone, "stopping 1 run"),
+    ]
     assert requests.withdraw(requester.state, undone, by="tester@here", now=now)
     # As the clock comes to it, whatever has become of the console.
     with requester.state.transaction():
@@ -560,10 +609,7 @@ def test_a_request_that_waits_is_done_once_at_its_time_and_never_when_it_was_wit
 def test_a_request_that_is_withdrawn_while_others_are_answered_is_not_done(requester: Requests) -> None:
     requester.launch()
     one, other = runs.of_all_sweeps(requester.state)
-    numbers = [
-        requests.file(requester.state, "run.stop", {"runs": requester.shown(run)}, author="t", now=1.0)
-        for run in (one, other)
-    ]
+    numbers = [requester.file(StopRuns(runs=requester.shown(run)), now=1.0) for run in (one, other)]
     opened = requests.open_requests(requester.state, now=2.0)
     assert requests.withdraw(requester.state, numbers[1], by="t", now=2.0)
     for request in opened:
@@ -577,11 +623,15 @@ def test_a_request_that_is_withdrawn_while_others_are_answered_is_not_done(reque
 def test_notes_and_tags_are_kept_with_who_and_when_and_as_events(requester: Requests) -> None:
     sweep_id = requester.launch().sweep_id
     one, other = runs.of_all_sweeps(requester.state)
-    both = [one.id, other.id]
-    requester.ask("run.annotate", run_ids=both, note="GPU\n lost \u202e twice", add=["GPU", "look", "gpu"])
-    answer = requester.ask("run.annotate", run_ids=[one.id], add=["night"], remove=["look", "unknown"])
+    both = (one.id, other.id)
+    requester.ask(
+        AnnotateRuns(run_ids=both, change=Annotation("GPU\n lost \u202e twice", ("GPU", "look", "gpu")))
+    )
+    answer = requester.ask(
+        AnnotateRuns(run_ids=(one.id,), change=Annotation(None, ("night",), ("look", "unknown")))
+    )
     assert answer.text == "1 run is tagged night and no longer tagged look, unknown"
-    requester.ask("sweep.annotate", sweep_id=sweep_id, note="baseline", add=["final"])
+    requester.ask(AnnotateSweep(sweep_id=sweep_id or "", change=Annotation("baseline", ("final",))))
     noted = runs.get(requester.state, one.id)
     assert (noted.note, noted.noted_by) == ("GPU lost twice", "tester@here")
     assert noted.noted_at == pytest.approx(time.time(), abs=60)
@@ -593,27 +643,27 @@ def test_notes_and_tags_are_kept_with_who_and_when_and_as_events(requester: Requ
         "tagged night; no longer tagged look, by tester@here",
         "tagged gpu, look; note: GPU lost twice, by tester@here",
     ]
-    requester.ask("run.annotate", run_ids=both, note="")
+    requester.ask(AnnotateRuns(run_ids=both, change=Annotation("")))
     assert {run.note for run in runs.of_all_sweeps(requester.state)} == {""}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("change", "why"),
     [
-        ({"note": "x" * 2001}, "the note has 2,001 characters (at most 2,000)"),
-        ({"add": ["two words"]}, "'two words' can't be a tag"),
-        ({"add": ["\x1b[31mred"]}, "can't be a tag"),
-        ({"add": [f"t{number}" for number in range(21)]}, "more than 20 tags"),
-        ({}, "neither a note nor a tag"),
+        (Annotation("x" * 2001), "the note has 2,001 characters (at most 2,000)"),
+        (Annotation(add=("two words",)), "'two words' can't be a tag"),
+        (Annotation(add=("\x1b[31mred",)), "can't be a tag"),
+        (Annotation(add=tuple(f"t{number}" for number in range(21))), "more than 20 tags"),
+        (Annotation(), "neither a note nor a tag"),
     ],
 )
 def test_notes_and_tags_that_cannot_be_kept_are_refused_and_nothing_is_changed(
-    requester: Requests, arguments: dict[str, Any], why: str
+    requester: Requests, change: Annotation, why: str
 ) -> None:
     requester.launch()
     one, other = runs.of_all_sweeps(requester.state)
     with pytest.raises(RefusedRequest, match=re.escape(why)):
-        requester.ask("run.annotate", run_ids=[one.id, other.id], **arguments)
+        requester.ask(AnnotateRuns(run_ids=(one.id, other.id), change=change))
     assert runs.of_all_sweeps(requester.state) == [one, other]
 
 
@@ -624,30 +674,29 @@ def test_a_cause_is_acknowledged_with_a_reason_and_shown_again(requester: Reques
     fail(requester.state, run.id, FailureClass.INFRASTRUCTURE)
     (group,) = read_causes(requester.state, time.time())
     with pytest.raises(RefusedRequest, match="needs a reason"):
-        requester.ask("cause.acknowledge", key=group.key, reason=" ")
+        requester.ask(AcknowledgeCause(key=group.key, reason=" "))
     with pytest.raises(RefusedRequest, match="no run has the cause 'crash-0'"):
-        requester.ask("cause.acknowledge", key="crash-0", reason="x", text="made up")
+        requester.ask(AcknowledgeCause(key="crash-0", reason="x", text="made up"))
     with pytest.raises(RefusedRequest, match="30 days"):
-        requester.ask("cause.acknowledge", key=group.key, reason="x", seconds=1e9)
-    requester.ask("cause.acknowledge", key=group.key, reason="driver \x1breset")
+        requester.ask(AcknowledgeCause(key=group.key, reason="x", seconds=1e9))
+    requester.ask(AcknowledgeCause(key=group.key, reason="driver \x1breset"))
     (group,) = read_causes(requester.state, time.time())
     said = group.acknowledgement
     assert said is not None and group.is_acknowledged(time.time())
     assert (said.author, said.reason, said.until) == ("tester@here", "driver \\u001breset", None)
-    snoozed = requester.ask("cause.acknowledge", key=group.key, reason="later", seconds=60.0)
+    snoozed = requester.ask(AcknowledgeCause(key=group.key, reason="later", seconds=60.0))
     assert snoozed.text.startswith("snoozed until")
     others = {"key": "host-0123", "text": "the disk is full"}
-    requester.ask("cause.acknowledge", reason="it is being cleaned", seconds=9.0, **others)
+    requester.ask(AcknowledgeCause(reason="it is being cleaned", seconds=9.0, **others))
     assert set(acknowledgements.all_acknowledgements(requester.state)) == {group.key, "host-0123"}
-    requester.ask("cause.take_back", key=group.key)
+    requester.ask(WithdrawAcknowledgement(key=group.key))
     assert read_causes(requester.state, time.time())[0].acknowledgement is None
     with pytest.raises(RefusedRequest, match="not acknowledged"):
-        requester.ask("cause.take_back", key=group.key)
-    requester.ask("run.relaunch", runs=requester.shown(run))
+        requester.ask(WithdrawAcknowledgement(key=group.key))
+    requester.ask(RelaunchRuns(runs=requester.shown(run)))
     assert read_causes(requester.state, time.time()) == ()
-    requester.ask(
-        "cause.acknowledge", key=group.key, reason="relaunched while this was typed", text="it failed"
-    )
+    late = "relaunched while this was typed"
+    requester.ask(AcknowledgeCause(key=group.key, reason=late, text="it failed"))
     kinds = [event.kind for event in events.newest(requester.state) if event.kind.startswith("cause.")]
     assert kinds == [
         "cause.acknowledged",

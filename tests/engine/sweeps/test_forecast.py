@@ -15,8 +15,9 @@ from mlebench_console.engine.checks import Mend
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.control.status import publish
 from mlebench_console.engine.layout import dataset_folder
-from mlebench_console.engine.options.sweep import Launch, SweepOptions, resolve
+from mlebench_console.engine.options.sweep import SweepOptions, resolve
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
 from mlebench_console.environment.runner.process.containment import held_limits
@@ -42,7 +43,7 @@ def ready(tmp_path: Path, prepared_data: Path) -> Iterator[tuple[Places, Databas
     opened.close()
 
 
-def launch(places: Places, **said: object) -> Launch:
+def launch(places: Places, **said: object) -> LaunchSweep:
     usual = SweepOptions(agent="dummy", competitions=(COMPETITION,), runtime="plain")
     return resolve(replace(usual, **said), places)  # type: ignore[arg-type]  # fields of the form
 
@@ -61,12 +62,12 @@ def launch(places: Places, **said: object) -> Launch:
 def test_what_fits_at_once_is_bound_by_the_scarcest(
     spec: SweepSpec, concurrency: int, told: tuple[int, str]
 ) -> None:
-    assert runs_at_once(Launch(spec, concurrency=concurrency), HOST) == told
+    assert runs_at_once(LaunchSweep(spec=spec, concurrency=concurrency), HOST) == told
 
 
 def test_all_competitions_come_before_the_second_seed_and_slots_are_used_in_turn() -> None:
     known = PastRuns({"leaf-classification": 10.0}, usual_seconds=30.0)
-    planned = schedule(Launch(SPEC), known, 2)
+    planned = schedule(LaunchSweep(spec=SPEC), known, 2)
     assert [(run.competition_id, run.seed, run.starts_after) for run in planned] == [
         ("leaf-classification", 1, 0.0),
         ("spaceship-titanic", 1, 0.0),
@@ -77,7 +78,7 @@ def test_all_competitions_come_before_the_second_seed_and_slots_are_used_in_turn
 
 
 def test_a_start_ramp_keeps_starts_apart_and_nothing_is_planned_where_nothing_fits() -> None:
-    ramped = Launch(replace(SPEC, start_ramp_seconds=7.0))
+    ramped = LaunchSweep(spec=replace(SPEC, start_ramp_seconds=7.0))
     assert [run.starts_after for run in schedule(ramped, PastRuns(), 4)] == [0.0, 7.0, 14.0, 21.0]
     assert schedule(ramped, PastRuns(), 0) == ()
 

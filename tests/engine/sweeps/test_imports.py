@@ -11,6 +11,7 @@ import pytest
 
 from mlebench_console.engine.control import RefusedRequest
 from mlebench_console.engine.grading.batch import grade_many
+from mlebench_console.engine.requests import ImportSweep, RelaunchRuns
 from mlebench_console.engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
 from mlebench_console.engine.scoreboard.export import write_runs
 from mlebench_console.engine.scoreboard.own_runs import find_evidence
@@ -56,7 +57,7 @@ def test_export_grade_and_import_agree(harness: Harness, tmp_path: Path) -> None
 
     with staged(harness.places, groups) as (place, found):
         assert [(run.competition_id, run.seed) for run in found] == [(COMPETITION, seed) for seed in own]
-        harness.ask("sweep.import", place=place, name="again", agent_id=agent_of_group(groups))
+        harness.ask(ImportSweep(place=place, name="again", agent_id=agent_of_group(groups)))
     eventually(lambda: all(run.has_ended for run in harness.runs()))
     imported = [run for run in harness.runs() if run.sweep_id == "again"]
     assert {run.seed: (run.outcome, run.score) for run in imported} == own
@@ -65,7 +66,7 @@ def test_export_grade_and_import_agree(harness: Harness, tmp_path: Path) -> None
     assert (harness.folder(imported[0]) / "code" / "train.py").read_text() == "code\n"
     assert not list((harness.places.state_dir / ARRIVING).iterdir())
     with pytest.raises(RefusedRequest, match="it was imported"):
-        harness.ask("run.relaunch", runs=shown(imported[0]))
+        harness.ask(RelaunchRuns(runs=shown(imported[0])))
 
 
 def test_what_can_not_be_graded_is_not_imported_and_leaves_nothing(harness: Harness, tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_what_can_not_be_graded_is_not_imported_and_leaves_nothing(harness: Harn
         pytest.raises(RefusedRequest, match="leaf-classification is not prepared"),
         staged(harness.places, folder.parent.parent) as (place, _),
     ):
-        harness.ask("sweep.import", place=place, name="again", agent_id="aide")
+        harness.ask(ImportSweep(place=place, name="again", agent_id="aide"))
     assert harness.runs() == []
     assert not list((harness.places.state_dir / ARRIVING).iterdir())
     with pytest.raises(DataProblem, match="has no run group"), staged(harness.places, tmp_path / "none"):
@@ -123,7 +124,7 @@ def test_what_is_imported_comes_to_where_runs_lie_also_on_another_file_system(
     (tmp_path / "g" / "metadata.json").write_text(json.dumps({"runs": {f"{COMPETITION}_1": {}}}))
     with staged(harness.places, tmp_path / "g") as (place, _):
         harness.start()
-        harness.ask("sweep.import", place=place, name="again", agent_id="aide")
+        harness.ask(ImportSweep(place=place, name="again", agent_id="aide"))
     (run,) = harness.runs()
     eventually(lambda: (harness.folder(run) / "code" / "train.py").exists())
     assert harness.folder(run).resolve().is_relative_to(elsewhere)

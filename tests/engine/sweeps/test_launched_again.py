@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlebench_console.engine.requests import RemoveSweep
 from mlebench_console.state.lifecycle import Outcome, RunState
 from tests.engine.harness import SLOTS, SUBMIT, WAIT_FOR_GO, Harness, eventually
 
@@ -17,7 +18,7 @@ def test_a_removed_sweep_does_not_end_a_later_one_of_its_name(harness: Harness) 
     assert run.outcome is Outcome.BELOW_MEDIAN
     harness.launch("busy", name="busy", cpus=SLOTS)
     eventually(lambda: [run for run in harness.runs() if run.state is RunState.RUNNING])
-    harness.ask("sweep.remove", sweep_id="again", with_results=True)
+    harness.ask(RemoveSweep(sweep_id="again", with_results=True))
     harness.launch("second", name="again", cpus=1)
     eventually(lambda: not list((harness.places.state_dir / "leaving").iterdir()))
     (busy,) = [run for run in harness.runs() if run.sweep_id == "busy"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mlebench_console.engine.options.requests import RemoveSweep
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import RemoveSweep
 from mlebench_console.engine.sweeps.removal import LEAVING, SweepRemoval, loss_of, wait_for_removal
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.state import database, events, experiments, runs, sweeps, transitions

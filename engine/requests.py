@@ -1,0 +1,473 @@
+"""Requests: all that consoles and commands can ask of the engine, and how it answers.
+
+Each kind is a class, whose fields are the arguments. `engine.supervisor.requests` finds the handler by the class.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from mlebench_console.competitions.model import Edition
+from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.fields import FieldError, read_fields
+from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state import requests
+from mlebench_console.state.annotations import Annotation
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import Layer
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.records import SweepSpec, VerificationKind
+from mlebench_console.state.usage.budgets import BudgetScope
+
+_KINDS: dict[str, type[Request]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request for a change; `kind` names its class in the state.
+
+    Attributes:
+        can_be_undone: whether consoles let it wait for some seconds, in which it can be withdrawn.
+    """
+
+    kind: ClassVar[str] = ""
+    can_be_undone: ClassVar[bool] = False
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        """Register the class of a kind; a class without one holds what its subclasses share."""
+        super().__init_subclass__()
+        if kind:
+            cls.kind = kind
+            _KINDS[kind] = cls
+
+    def in_words(self) -> str:
+        """Describe what it does, such as `stopping 3 runs`."""
+        return self.kind
+
+
+def read_request(kind: str, arguments: Mapping[str, Any]) -> Request:
+    """Read a request of any version of this program.
+
+    Raises:
+        UsageProblem: its kind or one of its arguments is not known here, or an argument is missing or not valid.
+    """
+    if kind not in _KINDS:
+        raise UsageProblem(
+            f"this engine knows no request '{kind}'",
+            "another version of mlebench-console has filed it",
+            "Restart the engine: mlebench-console engine stop, then mlebench-console engine start.",
+        )
+    try:
+        return read_fields(_KINDS[kind], arguments)
+    except FieldError as error:
+        if error.expected:
+            raise UsageProblem(f"'{error.name}' of {kind} is not {error.expected}") from error
+        problem = (
+            f"{kind} needs '{error.name}'" if error.is_missing else f"{kind} has no argument '{error.name}'"
+        )
+        raise UsageProblem(problem) from error
+
+
+def file_request(
+    database: Database, request: Request, *, author: str, now: float, not_before: float | None = None
+) -> int:
+    """File a request, as `state.requests.file`."""
+    return requests.file(
+        database,
+        request.kind,
+        asdict(request),
+        text=request.in_words(),
+        author=author,
+        now=now,
+        not_before=not_before,
+    )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a request that was done.
+
+    Attributes:
+        text: one sentence for people.
+        sweep_id: the sweep that was launched or changed, where there is one.
+    """
+
+    text: str
+    sweep_id: str | None = None
+
+    def to_text(self) -> str:
+        """Return the answer as text for the state."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Answer:
+        """Read back what `to_text` wrote."""
+        return cls(**json.loads(text))
+
+
+class RefusedRequest(UsageProblem):
+    """The engine refuses a request, with the reason."""
+
+    @staticmethod
+    def to_text(problem: Problem) -> str:
+        """Return a refusal as text for the state."""
+        return json.dumps({"what": problem.what, "why": problem.why, "next_step": problem.next_step})
+
+    @classmethod
+    def from_text(cls, text: str) -> RefusedRequest:
+        """Read back what `to_text` wrote."""
+        return cls(**json.loads(text))
+
+
+Handler = Callable[[Any, str], Answer | None]
+"""Takes a request and its author; returns None, without changing anything, if it must be called again later."""
+Handlers = Mapping[type[Request], Handler]
+
+
+# Sweeps
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchSweep(Request, kind="sweep.launch"):
+    """Launch a sweep.
+
+    Attributes:
+        name: the sweep's; empty: made from the agent's.
+        concurrency: how many of its runs may be live at once.
+        priority: higher goes first.
+        experiment: the leaderboard row it belongs to; empty for none.
+        sweep_budget_calls, sweep_budget_tokens, sweep_budget_usd: limits for the model calls of all its runs together.
+    """
+
+    spec: SweepSpec
+    name: str = ""
+    concurrency: int = 1
+    priority: int = 0
+    experiment: str = ""
+    note: str = ""
+    sweep_budget_calls: int | None = None
+    sweep_budget_tokens: int | None = None
+    sweep_budget_usd: float | None = None
+
+    @property
+    def sweep_budget(self) -> Budget:
+        """The limits for the model calls of all its runs together."""
+        return Budget(self.sweep_budget_calls, self.sweep_budget_tokens, self.sweep_budget_usd)
+
+    @property
+    def run_count(self) -> int:
+        """How many runs it has."""
+        return len(self.spec.competitions) * self.spec.seeds
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportSweep(Request, kind="sweep.import"):
+    """Make a sweep of copied run groups.
+
+    Attributes:
+        place: where the run groups were copied to.
+        time_limit_seconds: that their runs had, if it is known.
+    """
+
+    place: str
+    name: str
+    agent_id: str
+    edition: Edition = "v1"
+    time_limit_seconds: float | None = None
+    experiment: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepRequest(Request):
+    """A request about an existing sweep."""
+
+    sweep_id: str
+
+
+class PauseSweep(SweepRequest, kind="sweep.pause"):
+    """Start no more runs of a sweep; live ones continue."""
+
+
+class ResumeSweep(SweepRequest, kind="sweep.resume"):
+    """Start runs of a paused sweep again."""
+
+
+class StopSweep(SweepRequest, kind="sweep.stop"):
+    """End the live runs of a sweep, and start no more."""
+
+    can_be_undone = True
+
+    def in_words(self) -> str:
+        """Describe what it does."""
+        return f"stopping {self.sweep_id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetConcurrency(SweepRequest, kind="sweep.concurrency"):
+    """Set how many runs of a sweep may be live at once."""
+
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetPriority(SweepRequest, kind="sweep.priority"):
+    """Set the priority of a sweep; higher goes first."""
+
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoveSweep(SweepRequest, kind="sweep.remove"):
+    """Remove a sweep with its files; with results, or a part in an experiment, only `with_results`."""
+
+    with_results: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateSweep(SweepRequest, kind="sweep.annotate"):
+    """Change the note and tags of a sweep."""
+
+    change: Annotation
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssignExperiment(SweepRequest, kind="experiment.assign"):
+    """Make a sweep part of an experiment."""
+
+    experiment_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetBudget(Request, kind="budget.set"):
+    """Change a shared budget: an omitted limit stays, 0 removes it.
+
+    Attributes:
+        name: of the sweep or the experiment whose runs share the budget.
+    """
+
+    scope: BudgetScope
+    name: str
+    limits: Budget
+
+
+# Runs
+
+
+@dataclass(frozen=True)
+class ChosenRun:
+    """A run as the operator saw it when deciding.
+
+    Attributes:
+        attempt: the number of its latest attempt; 0 before its first one.
+        reroll: whether the operator was warned that a relaunch re-rolls its seed.
+    """
+
+    id: int
+    attempt: int
+    reroll: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsRequest(Request):
+    """A request about runs, refused if one of them has had another attempt since the operator saw it."""
+
+    runs: tuple[ChosenRun, ...]
+
+
+class RelaunchRuns(RunsRequest, kind="run.relaunch"):
+    """Queue ended runs again."""
+
+    can_be_undone = True
+
+    def in_words(self) -> str:
+        """Describe what it does."""
+        return f"relaunching {plural(len(self.runs), 'run')}"
+
+
+class StopRuns(RunsRequest, kind="run.stop"):
+    """End live runs, and never start queued ones."""
+
+    can_be_undone = True
+
+    def in_words(self) -> str:
+        """Describe what it does."""
+        return f"stopping {plural(len(self.runs), 'run')}"
+
+
+class RegradeRuns(RunsRequest, kind="run.regrade"):
+    """Retry the failed grading of runs at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifyRuns(RunsRequest, kind="run.classify"):
+    """Correct the failure class of failed runs."""
+
+    failure_class: FailureClass
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateRuns(Request, kind="run.annotate"):
+    """Change the notes and tags of runs."""
+
+    run_ids: tuple[int, ...]
+    change: Annotation
+
+
+# Datasets
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetsRequest(Request):
+    """A request about datasets."""
+
+    competition_ids: tuple[str, ...]
+    edition: Edition = "v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareDatasets(DatasetsRequest, kind="dataset.prepare"):
+    """Download and prepare datasets.
+
+    Attributes:
+        raw_dir: an extracted Kaggle folder; empty: data from the data directory or Kaggle are used.
+        mirror: where prepared datasets are copied from; empty: they are prepared here.
+        again: prepare datasets again that are prepared.
+        priority: higher priorities are prepared first.
+        jobs: how many datasets are prepared at once from now on.
+        keep_going: whether to continue with the others if one can't be started; by default if there are others.
+        canary: put a file with a unique id into each of them, by which copies can be recognised elsewhere.
+    """
+
+    raw_dir: str = ""
+    mirror: str = ""
+    again: bool = False
+    skip_verification: bool = False
+    keep_raw: bool = False
+    discard_zip: bool = False
+    descriptions: str | None = None
+    jobs: int | None = None
+    priority: int = 0
+    keep_going: bool | None = None
+    canary: bool = False
+
+
+class StopDatasets(DatasetsRequest, kind="dataset.stop"):
+    """Stop preparing or verifying datasets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyDatasets(DatasetsRequest, kind="dataset.verify"):
+    """Compare prepared datasets with their manifests."""
+
+    verification: VerificationKind = VerificationKind.QUICK
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrioritizeDatasets(DatasetsRequest, kind="dataset.priority"):
+    """Set the priority of waiting datasets."""
+
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PruneDatasets(DatasetsRequest, kind="dataset.prune"):
+    """Remove parts of datasets from the disk.
+
+    Attributes:
+        keep_going: continue with the others if one can't be pruned, with an event that says why.
+    """
+
+    parts: tuple[str, ...]
+    keep_going: bool = False
+
+
+# Images
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildImages(Request, kind="image.build"):
+    """Build images.
+
+    Attributes:
+        names: of the images; empty: all known images.
+        agents_dir: an agents folder in MLE-bench's format; empty: only our own agents.
+        base_image: replaces the Dockerfile's base image; empty: not replaced.
+        heavy: install the large machine learning packages into the agents' environment.
+        certificates: replace the system's while packages are installed; empty: not replaced.
+        pip_configuration: a pip.conf to use while packages are installed; empty: none.
+        fresh: don't use the cache of earlier builds.
+    """
+
+    names: tuple[str, ...] = ()
+    agents_dir: str = ""
+    base_image: str = ""
+    heavy: bool = False
+    certificates: str = ""
+    pip_configuration: str = ""
+    fresh: bool = False
+
+
+class StopBuild(Request, kind="image.stop"):
+    """Stop the running build of images."""
+
+
+# Findings about integrity, and causes that were acknowledged
+
+
+@dataclass(frozen=True)
+class LookedAt:
+    """An attempt whose directory has new results of a layer of detectors."""
+
+    attempt_id: int
+    layer: Layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordIntegrity(Request, kind="integrity.record"):
+    """Take the results of detectors into the state."""
+
+    looked_at: tuple[LookedAt, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewFinding(Request, kind="integrity.review"):
+    """Record a person's review of a finding.
+
+    Attributes:
+        finding: its key.
+        cleared: whether the finding is cleared; otherwise it is confirmed.
+    """
+
+    run_id: int
+    finding: str
+    cleared: bool
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcknowledgeCause(Request, kind="cause.acknowledge"):
+    """Hide something that needs a person.
+
+    Attributes:
+        key: of a group of runs with one cause, or of something else that needs a person.
+        reason: why nobody needs to act now.
+        text: a description, for causes that no run has now.
+        seconds: for how long it is hidden, whatever happens; None: until a new run joins it.
+    """
+
+    key: str
+    reason: str
+    text: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithdrawAcknowledgement(Request, kind="cause.take_back"):
+    """Show again what was acknowledged."""
+
+    key: str
