@@ -25,7 +25,6 @@ from typing import Any, Generic, TypeVar
 
 from rich.cells import cell_len
 
-from mlebench_console.console.pieces import width_of
 from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.console.views.lists import FilterTerm, SortOrder, parse_terms
 
@@ -39,7 +38,11 @@ REST = 10_000
 class Forms:
     """A cell in at most three forms, longest first; the longest that fits is drawn, or the last one is cut."""
 
-    forms: Sequence[Pieces]
+    forms: Sequence[str | Pieces]
+
+    def fitting(self, width: int) -> str | Pieces:
+        """Return the longest form that fits a width, or the last one."""
+        return next((form for form in self.forms if natural(form) <= width), self.forms[-1])
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,23 @@ class Rest:
 Cell = str | Pieces | Forms | Rest
 
 
-def text_of(cell: Cell) -> str:
-    """Return a cell's longest form without roles, which is what a filter and a pipe read."""
-    if isinstance(cell, str):
-        return cell
-    pieces = cell.forms[0] if isinstance(cell, Forms) else cell.pieces if isinstance(cell, Rest) else cell
-    return "".join(text for text, _role in pieces)
+def text_of(cell: Cell, width: int = REST) -> str:
+    """Return a cell without roles, in its longest form or the longest that fits, and nothing that spans others.
+
+    A filter and a pipe read the longest form.
+    """
+    form = cell.fitting(width) if isinstance(cell, Forms) else cell.pieces if isinstance(cell, Rest) else cell
+    return form if isinstance(form, str) else "".join(text for text, _role in form)
+
+
+def natural(cell: Cell) -> int:
+    """Return the width that a cell needs; one that spans other columns needs none of its own."""
+    return 0 if isinstance(cell, Rest) else cell_len(text_of(cell))
+
+
+def shortest(cell: Cell) -> int:
+    """Return the width of a cell in its shortest form."""
+    return natural(cell.forms[-1] if isinstance(cell, Forms) else cell)
 
 
 @dataclass(frozen=True)
@@ -199,12 +213,3 @@ class RowFilter(Generic[Row]):
             is not term.is_negated
             for term in self.terms
         )
-
-
-def natural(cell: Cell) -> int:
-    """Return the width that a cell needs; one that spans other columns needs none of its own."""
-    if isinstance(cell, str):
-        return cell_len(cell)
-    if isinstance(cell, Forms):
-        return width_of(cell.forms[0])
-    return 0 if isinstance(cell, Rest) else width_of(cell)

@@ -8,8 +8,8 @@ names that are longer than most, from droppable columns by their number, and fro
 names are left out and all growing columns are cut.
 
 That is for a screen, which can show nothing else. On a terminal, a command puts what is left out below its row: there
-columns are as wide as what is in them, and only names are cut, down to their `width`, before columns are left out:
-texts first, then by their number, then from the last one on.
+columns are as wide as what is in them; names are cut down to their `width`, and cells get shorter forms, before columns
+are left out: texts first, then by their number, then from the last one on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from mlebench_console.console.fields import REST, Cell, Columns, Rest, natural, text_of
+from mlebench_console.console.fields import REST, Cell, Columns, Rest, natural, shortest, text_of
 from mlebench_console.console.pieces import width_of
 
 # Names are not cut below this width, at which they are unreadable.
@@ -58,6 +58,7 @@ class _Fitting:
         lengths = [sorted(map(natural, column)) for column in cells]
         self._needed = [each[-1] if each else 0 for each in lengths]
         self._usual = [each[math.ceil(_MOST_NAMES * len(each)) - 1] if each else 0 for each in lengths]
+        self._shortest = [max(map(shortest, column), default=0) for column in cells]
         # A cell that spans others says something of its row.
         self._says_nothing = [
             not any(isinstance(cell, Rest) or not column.says_nothing(text_of(cell)) for cell in found)
@@ -119,9 +120,10 @@ class _Fitting:
         ]
         self._widths = list(needed)
         self._narrow(self._names, lambda place: columns[place].width)
+        self._narrow(self._places, lambda place: max(self._shortest[place], cell_len(columns[place].heading)))
         for which in (self._texts, self._droppable, self._places[1:]):
             self._leave_out(which)
-        for place in self._names:
+        for place in self._places:
             self._widen(place, needed[place], self._spare())
         return self._widths
 

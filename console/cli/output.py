@@ -17,7 +17,7 @@ from mlebench_console.console.tables import Row, TextColumn
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from mlebench_console.console.fields import Columns
+    from mlebench_console.console.fields import Cell, Columns, Forms
     from mlebench_console.console.logs.reader import LogFile, LogLine
     from mlebench_console.console.roles import Drawing
     from mlebench_console.engine.checks import Check
@@ -118,22 +118,19 @@ def say_rows(columns: Columns[Row], rows: Sequence[Row]) -> None:
     from mlebench_console.console.fields import text_of
     from mlebench_console.console.fitting import fitted_to_terminal
     from mlebench_console.console.pieces import fit
-    from mlebench_console.console.sanitize import plain
 
     how, room = drawing(), sys.maxsize
     made = [
-        (
-            replace(column, gap=_GAP),
-            [plain(text_of(column.cell(row, how)).replace("\n", " ")) for row in rows],
-        )
-        for column in columns
+        (replace(column, gap=_GAP), [_harmless(column.cell(row, how)) for row in rows]) for column in columns
     ]
     if sys.stdout.isatty():
         room = shutil.get_terminal_size().columns
         made = [
-            (column, texts) for column, texts in made if not rows or not all(map(column.says_nothing, texts))
+            (column, cells)
+            for column, cells in made
+            if not rows or any(not column.says_nothing(text_of(cell)) for cell in cells)
         ]
-    columns, cells = [column for column, _texts in made], [texts for _column, texts in made]
+    columns, cells = [column for column, _cells in made], [cells for _column, cells in made]
     titles = [column.heading for column in columns]
     widths = fitted_to_terminal(columns, cells, room)
     shown = [place for place, width in enumerate(widths) if width]
@@ -154,7 +151,8 @@ def say_rows(columns: Columns[Row], rows: Sequence[Row]) -> None:
     sys.stdout.write(line(titles, tail))
     if len(below) == 1 and tail is None:
         sys.stdout.write(f"{' ' * _BELOW}{titles[below[0]]}\n")
-    for texts in zip(*cells, strict=True):
+    for row in zip(*cells, strict=True):
+        texts = [text_of(cell, width or room) for cell, width in zip(row, widths, strict=True)]
         beside = tail if tail is not None and cell_len(texts[tail]) <= left else None
         sys.stdout.write(line(texts, beside))
         more = [
@@ -164,6 +162,15 @@ def say_rows(columns: Columns[Row], rows: Sequence[Row]) -> None:
         ]
         for part in _in_lines(more, room - _BELOW) if more else ():
             sys.stdout.write(f"{' ' * _BELOW}{part}\n")
+
+
+def _harmless(cell: Cell) -> Forms:
+    """Return a cell as one of harmless text, in all of its forms."""
+    from mlebench_console.console.fields import Forms, text_of
+    from mlebench_console.console.sanitize import plain
+
+    forms = cell.forms if isinstance(cell, Forms) else (cell,)
+    return Forms([plain(text_of(form).replace("\n", " ")) for form in forms])
 
 
 def say_table(

@@ -34,7 +34,7 @@ from mlebench_console.state.records import HERE
 if TYPE_CHECKING:
     from mlebench_console.console.actions.action import Action
     from mlebench_console.console.logs.reader import LogFile
-    from mlebench_console.console.views.calls import RunCalls
+    from mlebench_console.console.nouns.call import RunCalls
     from mlebench_console.console.views.code import Version, VersionCode, VersionDifference
     from mlebench_console.engine.runs.causes import CauseGroup
     from mlebench_console.engine.scoreboard.audit import RunAudit
@@ -46,9 +46,7 @@ if TYPE_CHECKING:
 _RENEWED_SECONDS = 2.0
 # Room for five decimals of nearly every score.
 SCORE_WIDTH = 12
-_PROBLEM_WIDTH = 60
 _NOTES_WIDTH = 60
-_MODEL_WIDTH = 40
 _CAUSE_WIDTH = 80
 _SWEEPS_WIDTH = 40
 _MOST_KEYS = 8
@@ -249,7 +247,7 @@ def calls(
     json: Json = False,
 ) -> None:
     """Show a run's model calls, as its gateway counted them: tokens, cost, times, errors."""
-    from mlebench_console.console.views.calls import calls_of
+    from mlebench_console.console.nouns.call import CALL, calls_of
     from mlebench_console.engine.providers import model_prices
 
     places = places_of(context)
@@ -261,7 +259,7 @@ def calls(
             {
                 "totals": [asdict(total) for total in found.spending.models],
                 **found.spending.document(),
-                "calls": [{"attempt": number, **asdict(call)} for number, call in found.calls],
+                "calls": [CALL.document(row) for row in found.calls],
                 "under_way": [asdict(call) for call in found.under_way],
             }
         )
@@ -275,57 +273,17 @@ def calls(
 
 
 def _say_calls(found: RunCalls) -> None:
+    """Print single calls, and all of each model."""
+    from mlebench_console.console.nouns.call import CALL, MODEL_USE
     from mlebench_console.console.views.calls import cost_in_words
 
-    say_table(
-        found.calls,
-        {
-            "came": lambda one: wording.date_and_time(one[1].at),
-            "model": lambda one: one[1].model or one[1].asked_model,
-            "outcome": lambda one: one[1].outcome,
-            "status": lambda one: str(one[1].status or ""),
-            "input": lambda one: _tokens(one[1].usage.input_tokens, estimated=one[1].estimated),
-            "cached": lambda one: _tokens(one[1].usage.cached_tokens),
-            "output": lambda one: _tokens(one[1].usage.output_tokens, estimated=one[1].estimated),
-            "first byte": lambda one: "" if one[1].first_seconds is None else f"{one[1].first_seconds:.2f} s",
-            "seconds": lambda one: f"{one[1].seconds:.1f}",
-            "problem": lambda one: one[1].problem,
-        },
-        right=("status", "input", "cached", "output", "first byte", "seconds"),
-        limits={"problem": _PROBLEM_WIDTH, "model": _MODEL_WIDTH},
-    )
+    say_rows(CALL.columns("came model outcome status in cached out first total problem"), found.calls)
     say()
-    say_table(
+    say_rows(
+        MODEL_USE.columns("provider model calls failed 429 refused estimated in cached out reasoned cost"),
         found.spending.models,
-        {
-            "provider": lambda one: one.provider,
-            "model": lambda one: one.model,
-            "calls": lambda one: f"{one.calls:,}",
-            "errors": lambda one: f"{one.errors:,}",
-            "of these 429": lambda one: f"{one.limited:,}",
-            "refused": lambda one: f"{one.refused:,}",
-            "estimated": lambda one: f"{one.estimated:,}",
-            "input": lambda one: _tokens(one.usage.input_tokens),
-            "cached": lambda one: _tokens(one.usage.cached_tokens),
-            "output": lambda one: _tokens(one.usage.output_tokens),
-            "reasoning": lambda one: _tokens(one.usage.reasoning_tokens),
-            "cost": lambda one: _dollars(one.cost),
-        },
-        right=(
-            *("calls", "errors", "of these 429", "refused", "estimated"),
-            *("input", "cached", "output", "reasoning", "cost"),
-        ),
-        limits={"model": _MODEL_WIDTH},
     )
     say(f"in all: {cost_in_words(found.spending)}; ~ marks tokens that are estimated")
-
-
-def _tokens(count: int | None, *, estimated: bool = False) -> str:
-    return "" if count is None else f"{'~' if estimated else ''}{count:,}"
-
-
-def _dollars(cost: float | None) -> str:
-    return "unknown" if cost is None else f"{cost:,.4f} USD"
 
 
 @app.command()

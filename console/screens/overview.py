@@ -674,7 +674,7 @@ class _Drawing:
             # If columns would be cut beside blank space, each line uses its own widths.
             columns = [columns[0], Column("", together, 20, grows=400), columns[2], last[0]]
             if self.width >= _HINTED_WIDTH:
-                hints = max((width_of(hint(one).forms[0]) for one in shown), default=8)
+                hints = max((natural(hint(one)) for one in shown), default=8)
                 columns.append(replace(last[1], width=hints))
         return Table(columns, shown, self.width, self.signs)
 

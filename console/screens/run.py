@@ -21,6 +21,7 @@ from mlebench_console.console.actions import runs
 from mlebench_console.console.actions.action import applies
 from mlebench_console.console.fields import REST, Cell, Forms, NounField
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.nouns.call import CALL, MODEL_USE, TRAFFIC, CallRow
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.nouns.submission import NO_REASON, SUBMISSION, SubmissionRow, submission_rows
 from mlebench_console.console.pieces import (
@@ -76,17 +77,16 @@ from mlebench_console.console.views.run import (
     read_validations,
     run_facts,
 )
-from mlebench_console.engine.model_costs import ModelTotal, named
+from mlebench_console.engine.model_costs import named
 from mlebench_console.engine.options.sweep import usual_values
 from mlebench_console.engine.runs.causes import group_by_cause
 from mlebench_console.engine.sweeps.waiting import HoldKind, Waiting
-from mlebench_console.environment.gateway.records import CallOutcome, ModelCall
+from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep
 from mlebench_console.state.transitions import is_reroll
-from mlebench_console.state.usage.network_use import NetworkUse
 
 if TYPE_CHECKING:
     from mlebench_console.console.views.code import Wanted
@@ -1262,14 +1262,24 @@ def _calls(
     is_short = height < _LINES_FOR_COURSE
     lines += [] if is_short else course
     most_used = sorted(spent.models, key=lambda each: (-(each.usage.input_tokens or 0), each.model))
-    models = Table(_MODELS, most_used, width, signs)
+    drawing = Drawing(now, signs)
+    names = "model provider calls failed in cached to_cache out reasoned cost"
+    models = Table(MODEL_USE.columns(names), most_used, width, drawing)
     lines += [Line(), models.heading()]
-    lines += [models.line(each, key=("model", each.provider, each.model)) for each in most_used]
+    lines += [models.line(each, key=("model", *MODEL_USE.key(each))) for each in most_used]
     # The table above names the model if all calls are of one.
-    columns = [each for each in _LAST_CALLS if len(most_used) > 1 or each.title != "model"]
-    calls = Table(columns, history.last, width, signs)
-    lines += [Line(), calls.heading()]
-    lines += [calls.line(each, key=("call", each.id)) for each in reversed(history.last)]
+    model = " model" if len(most_used) > 1 else ""
+    names = f"came{model} outcome status in cached out reasoned first total problem"
+    number = facts.attempt.number if facts.attempt is not None else 0
+    calls = [CallRow(number, call) for call in history.last]
+    table = Table(
+        CALL.columns(names, came={"title": "last calls", "width": 10}, status={"title": ""}),
+        calls,
+        width,
+        drawing,
+    )
+    lines += [Line(), table.heading()]
+    lines += [table.line(row, key=("call", CALL.key(row))) for row in reversed(calls)]
     return [*lines, *(course if is_short else []), *traffic]
 
 
@@ -1280,8 +1290,8 @@ def _traffic(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
     """List the traffic through the proxy, counted in bytes only; empty without a proxy."""
     if not facts.traffic:
         return []
-    table = Table(_HOSTS, facts.traffic, width, signs)
-    lines = [table.line(each, key=("host", each.host)) for each in facts.traffic]
+    table = Table(TRAFFIC.fields, facts.traffic, width, Drawing(0.0, signs))
+    lines = [table.line(each, key=("host", TRAFFIC.key(each))) for each in facts.traffic]
     return [Line(), table.heading(), *lines]
 
 
@@ -1348,97 +1358,6 @@ def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
             median, most = typical
             parts.append(((f"{name} {median:.2f} s, 95 % below {most:.2f} s", "dim"),))
     return joined(parts, dot, width)
-
-
-def _tokens(count: int | None, *, estimated: bool = False) -> str:
-    return "" if count is None else f"{'~' if estimated else ''}{many(count)}"
-
-
-def _cost_of(total: ModelTotal) -> str:
-    if not total.calls:
-        return f"{total.refused:,} not sent"
-    return "unknown" if total.cost is None else money(total.cost)
-
-
-def _outcome_of_call(call: ModelCall) -> Pieces:
-    if call.outcome is CallOutcome.OK:
-        return ((call.outcome.value, "good"),)
-    return ((f"{call.outcome.value} {call.status or ''}".rstrip(), "warn"),)
-
-
-_MODELS = (
-    Column[ModelTotal]("model", lambda each: each.model, 8, grows=48),
-    Column[ModelTotal]("provider", lambda each: each.provider, 10, role="dim", drop=3),
-    Column[ModelTotal]("calls", lambda each: f"{each.calls:,}", 6, right=True, gap=1),
-    Column[ModelTotal](
-        "failed", lambda each: f"{each.errors:,}" if each.errors else "", 6, right=True, drop=4
-    ),
-    Column[ModelTotal]("in", lambda each: _tokens(each.usage.input_tokens), 7, right=True),
-    Column[ModelTotal](
-        "cached", lambda each: _tokens(each.usage.cached_tokens), 7, right=True, gap=1, role="dim", drop=2
-    ),
-    Column[ModelTotal](
-        "to cache",
-        lambda each: _tokens(each.usage.cache_write_tokens),
-        8,
-        right=True,
-        role="dim",
-        drop=5,
-    ),
-    Column[ModelTotal]("out", lambda each: _tokens(each.usage.output_tokens), 7, right=True),
-    Column[ModelTotal](
-        "reasoned",
-        lambda each: _tokens(each.usage.reasoning_tokens),
-        9,
-        right=True,
-        gap=1,
-        role="dim",
-        drop=1,
-    ),
-    Column[ModelTotal]("cost", _cost_of, 12, right=True, gap=1),
-)
-_LAST_CALLS = (
-    Column[ModelCall]("last calls", lambda each: wording.clock_seconds(each.at), 10, role="dim"),
-    Column[ModelCall]("model", lambda each: each.model or each.asked_model, 10, grows=40),
-    Column[ModelCall]("outcome", _outcome_of_call, 10, gap=1),
-    Column[ModelCall](
-        "in", lambda each: _tokens(each.usage.input_tokens, estimated=each.estimated), 7, right=True, gap=1
-    ),
-    Column[ModelCall](
-        "cached", lambda each: _tokens(each.usage.cached_tokens), 7, right=True, gap=1, role="dim", drop=3
-    ),
-    Column[ModelCall](
-        "out", lambda each: _tokens(each.usage.output_tokens, estimated=each.estimated), 7, right=True, gap=1
-    ),
-    Column[ModelCall](
-        "reasoned",
-        lambda each: _tokens(each.usage.reasoning_tokens),
-        9,
-        right=True,
-        gap=1,
-        role="dim",
-        drop=4,
-    ),
-    Column[ModelCall](
-        "first s",
-        lambda each: "" if each.first_seconds is None else f"{each.first_seconds:.2f}",
-        7,
-        right=True,
-        gap=1,
-        role="dim",
-        drop=2,
-    ),
-    Column[ModelCall]("total s", lambda each: f"{each.seconds:.1f}", 7, right=True, gap=1, role="dim"),
-    Column[ModelCall]("problem", lambda each: each.problem, 32, grows=REST, drop=1, role="warn"),
-)
-
-
-_HOSTS = (
-    Column[NetworkUse]("by bytes only, at", lambda each: each.host, 20, grows=60),
-    Column[NetworkUse]("connections", lambda each: f"{each.connections:,}", 11, right=True, gap=1),
-    Column[NetworkUse]("sent", lambda each: wording.size(each.sent_bytes), 9, right=True, gap=1),
-    Column[NetworkUse]("received", lambda each: wording.size(each.received_bytes), 9, right=True, gap=1),
-)
 
 
 def _files(listing: Listing, width: int, now: float, signs: Signs) -> list[Line]:

@@ -15,11 +15,10 @@ from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.runs.budgets import BudgetStanding, standings
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
-from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, OpenCall, from_line, under_way
+from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, from_line
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.state import runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState
 from mlebench_console.state.records import Run, Sweep
@@ -112,34 +111,6 @@ def _typical(values: Sequence[float]) -> tuple[float, float] | None:
         return None
     ordered = sorted(values)
     return statistics.median(ordered), ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-
-
-@dataclass(frozen=True)
-class RunCalls:
-    """The calls of a run.
-
-    Attributes:
-        spending: their usage and costs, as counted in the state.
-        calls: the last calls with the number of their attempt, oldest first.
-        under_way: calls that wait (for a free slot or a budget), or were sent and have not ended.
-    """
-
-    spending: Spending
-    calls: tuple[tuple[int, ModelCall], ...]
-    under_way: tuple[OpenCall, ...] = ()
-
-
-def calls_of(database: Database, run_id: int, state_dir: Path, prices: PriceTable, *, last: int) -> RunCalls:
-    """Read the last `last` calls of a run and its usage."""
-    calls: list[tuple[int, ModelCall]] = []
-    open_calls: list[OpenCall] = []
-    for attempt in runs.attempts(database, run_id):
-        history = read_on(state_dir / attempt.directory, CallHistory(), kept=last)
-        calls += [(attempt.number, call) for call in history.last]
-        open_calls += under_way(state_dir / attempt.directory)
-    shown = calls[len(calls) - last :] if last < len(calls) else calls
-    spending = spending_of(model_calls.of_run(database, run_id), prices)
-    return RunCalls(spending, tuple(shown), tuple(open_calls))
 
 
 # Usage and costs

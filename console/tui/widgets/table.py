@@ -170,11 +170,9 @@ class Table(Generic[Row]):
                 shown = next((form for form in forms if width_of(form) <= room), forms[-1])
                 pieces += self._fitted(shown, room)
                 break
-            if isinstance(cell, str):
-                cell = ((cell, column.role),)
-            elif isinstance(cell, Forms):
-                cell = next((form for form in cell.forms if width_of(form) <= span.width), cell.forms[-1])
-            pieces += self._fitted(cell, span.width, right=column.right)
+            form = cell.fitting(span.width) if isinstance(cell, Forms) else cell
+            form = ((form, column.role),) if isinstance(form, str) else form
+            pieces += self._fitted(form, span.width, right=column.right)
         return Line(tuple(pieces))
 
     def _shown(self) -> list[tuple[NounField[Row], ColumnSpan]]:
