@@ -25,8 +25,8 @@ from typing import Any, Generic, TypeVar
 
 from rich.cells import cell_len
 
+from mlebench_console.console.lists import FilterTerm, SortOrder, parse_terms
 from mlebench_console.console.roles import Drawing, Pieces, Role
-from mlebench_console.console.views.lists import FilterTerm, SortOrder, parse_terms
 
 Row = TypeVar("Row")
 

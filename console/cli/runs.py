@@ -80,7 +80,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """List the runs, of one sweep or all."""
-    from mlebench_console.console.views.splits import split_of
+    from mlebench_console.console.nouns.competition import split_of
     from mlebench_console.console.views.sweep import checked_filter
     from mlebench_console.engine.settings import read_filters
     from mlebench_console.state import runs, sweeps
@@ -144,9 +144,9 @@ def filters(
 @app.command()
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
+    from mlebench_console.console.nouns.competition import competition
     from mlebench_console.console.nouns.submission import SUBMISSION, submission_rows
     from mlebench_console.console.views.run import read_validations
-    from mlebench_console.console.views.splits import competition
     from mlebench_console.engine import control
     from mlebench_console.engine.model_costs import spending_of
     from mlebench_console.engine.providers import model_prices
@@ -195,7 +195,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     if waiting is not None:
         say(wording.waiting(waiting, engine, time.time()))
     if uses:
-        from mlebench_console.console.views.calls import in_words
+        from mlebench_console.console.nouns.costs import in_words
 
         say(in_words(spending))
     for use in traffic:
@@ -275,7 +275,7 @@ def calls(
 def _say_calls(found: RunCalls) -> None:
     """Print single calls, and all of each model."""
     from mlebench_console.console.nouns.call import CALL, MODEL_USE
-    from mlebench_console.console.views.calls import cost_in_words
+    from mlebench_console.console.nouns.costs import cost_in_words
 
     say_rows(CALL.columns("came model outcome status in cached out first total problem"), found.calls)
     say()
@@ -524,7 +524,7 @@ def causes(
     json: Json = False,
 ) -> None:
     """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
-    from mlebench_console.console.views.concerns import cause_document
+    from mlebench_console.console.nouns.cause import cause_document
     from mlebench_console.engine.runs.causes import read_causes
     from mlebench_console.state import sweeps
 
@@ -942,7 +942,7 @@ def find_cause(database: Database, text: str) -> CauseGroup:
 
 
 def _say_causes(groups: Sequence[CauseGroup], now: float) -> None:
-    from mlebench_console.console.views.concerns import group_text, splits_of
+    from mlebench_console.console.nouns.cause import group_text, splits_of
 
     def said(group: CauseGroup) -> str:
         known = group.acknowledgement

@@ -32,7 +32,7 @@ app = new_app()
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
-    from mlebench_console.console.views.concerns import cause_document, group_text
+    from mlebench_console.console.nouns.cause import cause_document, group_text
     from mlebench_console.console.views.datasets import totals_of
     from mlebench_console.console.views.overview import sweep_lines
     from mlebench_console.console.views.sweep import listed_sweeps

@@ -287,7 +287,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
-    from mlebench_console.console.views.calls import KnownPrices, sweep_costs
+    from mlebench_console.console.nouns.costs import KnownPrices, sweep_costs
     from mlebench_console.console.views.overview import sweep_lines
     from mlebench_console.engine.control import status
     from mlebench_console.engine.providers import model_prices
@@ -330,7 +330,7 @@ def show(
         say(wording.shared_budget(standing))
     say_wrapped(spec_text(sweep))
     if costs is not None and costs.spending.models:
-        from mlebench_console.console.views.calls import costs_in_words
+        from mlebench_console.console.nouns.costs import costs_in_words
 
         say(costs_in_words(costs))
     say()

@@ -143,7 +143,7 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
 
 def _group(group: CauseGroup, now: float) -> str:
     """Write a group of runs in one line; for a single run with its competition and seed."""
-    from mlebench_console.console.views.concerns import group_text, splits_of
+    from mlebench_console.console.nouns.cause import group_text, splits_of
 
     text = group_text(group, now)
     when = f"{wording.duration(max(0.0, now - group.newest))} ago"
@@ -168,7 +168,7 @@ def _engine(engine: EngineStatus | None) -> str:
 
 
 def _sweep(line: SweepLine, now: float, engine: EngineStatus | None) -> str:
-    from mlebench_console.console.views.calls import money, short_cost
+    from mlebench_console.console.nouns.costs import money, short_cost
 
     counts = line.counts
     ended = counts.finished + counts.failed + counts.stopped
@@ -195,7 +195,7 @@ def _sweep(line: SweepLine, now: float, engine: EngineStatus | None) -> str:
 def _say_json(seen: WatchReport) -> None:
     import json
 
-    from mlebench_console.console.views.concerns import cause_document
+    from mlebench_console.console.nouns.cause import cause_document
 
     document = {
         "at": seen.now,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from mlebench_console.competitions.model import Competition
@@ -10,7 +10,6 @@ from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Noun, NounField, Rest
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.roles import Drawing, Pieces
-from mlebench_console.console.views.run import best_of
 from mlebench_console.state.lifecycle import Outcome
 from mlebench_console.state.records import Attempt, Run, Submission
 
@@ -42,6 +41,15 @@ class SubmissionRow:
         if one.standing not in _REFUSED and one.score is not None:
             return ""
         return one.message or (NO_REASON if one.standing in _REFUSED else "")
+
+
+def best_of(handed_in: Iterable[Submission], facts: Competition | None) -> Submission | None:
+    """Return the submission with the best score, the earliest of several; None if none has a score."""
+    scored = [one for one in handed_in if one.score is not None and one.valid]
+    if facts is None or not scored:
+        return None
+    sign = 1 if facts.thresholds.is_lower_better else -1
+    return min(scored, key=lambda one: (sign * (one.score or 0.0), one.sequence))
 
 
 def submission_rows(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Rest
+from mlebench_console.console.lists import SortOrder, words_accept
 from mlebench_console.console.pieces import Line, cut, fit, foreign, heading
 from mlebench_console.console.roles import Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
@@ -19,7 +20,6 @@ from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.table import Column, Table, column_of
 from mlebench_console.console.tui.widgets.trial_cell import trial_text
-from mlebench_console.console.views.lists import SortOrder, words_accept
 from mlebench_console.console.views.scoreboard import (
     ADDITIONAL,
     COSTS,

@@ -16,6 +16,8 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import datasets
 from mlebench_console.console.actions.action import Action, applies
 from mlebench_console.console.fields import REST, Cell, Forms, Rest
+from mlebench_console.console.lists import words_accept
+from mlebench_console.console.nouns.competition import competition
 from mlebench_console.console.pieces import (
     Line,
     bar,
@@ -48,9 +50,7 @@ from mlebench_console.console.views.datasets import (
     needs,
     totals,
 )
-from mlebench_console.console.views.lists import words_accept
 from mlebench_console.console.views.rates import Pace, Rates
-from mlebench_console.console.views.splits import competition
 from mlebench_console.engine.datasets.sources.access import AccessState
 from mlebench_console.engine.datasets.steps import DOWNLOAD
 from mlebench_console.foundation.problems import Problem

@@ -20,7 +20,9 @@ from textual.widgets import Input
 from mlebench_console.console import wording
 from mlebench_console.console.actions import runs
 from mlebench_console.console.actions.action import NotApplicable, Question
+from mlebench_console.console.lists import words_accept
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.nouns.competition import split_of
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import cells_of, foreign, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
@@ -38,8 +40,6 @@ from mlebench_console.console.tui.screen import fit_to_terminal
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.run_cell import IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER
-from mlebench_console.console.views.lists import words_accept
-from mlebench_console.console.views.splits import split_of
 from mlebench_console.console.views.sweep import FILTER_FIELDS, parse_filter
 from mlebench_console.engine.runs.causes import lasting_cause
 from mlebench_console.engine.settings import FILTERS

@@ -9,6 +9,8 @@ from statistics import stdev
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
+from mlebench_console.console.nouns.competition import ORDER, split_of
+from mlebench_console.console.nouns.costs import many, money
 from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES
 from mlebench_console.console.pieces import Line, bar, cells_of, cut, fit, foreign, heading, joined, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
@@ -16,9 +18,7 @@ from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.tui.widgets.trial_cell import trial_text
-from mlebench_console.console.views.calls import many, money
 from mlebench_console.console.views.scoreboard import Experiment, Subject, experiment
-from mlebench_console.console.views.splits import ORDER, split_of
 from mlebench_console.engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
 from mlebench_console.engine.scoreboard.insight import Insight
 from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries

@@ -19,6 +19,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, Edition
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms
+from mlebench_console.console.nouns.competition import competition
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import Line, cells_of, fitting, foreign, foreign_path, heading
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
@@ -41,7 +42,6 @@ from mlebench_console.console.views.grading import (
     read_past,
     write_past,
 )
-from mlebench_console.console.views.splits import competition
 from mlebench_console.foundation.problems import Problem, UsageProblem
 from mlebench_console.state.lifecycle import Outcome
 

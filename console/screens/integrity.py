@@ -11,6 +11,7 @@ from textual.widget import Widget
 from mlebench_console.console import wording
 from mlebench_console.console.actions import integrity
 from mlebench_console.console.fields import REST
+from mlebench_console.console.lists import words_accept
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import Line, cells_of, cut, foreign, foreign_path, joined, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
@@ -30,7 +31,6 @@ from mlebench_console.console.views.integrity import (
     integrity_facts,
     passages,
 )
-from mlebench_console.console.views.lists import words_accept
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.integrity import Severity
 

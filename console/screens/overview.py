@@ -12,6 +12,9 @@ from textual.widget import Widget
 from mlebench_console.console import wording
 from mlebench_console.console.actions import causes, runs
 from mlebench_console.console.fields import REST, Forms, Rest, natural
+from mlebench_console.console.nouns.cause import group_text, splits_of
+from mlebench_console.console.nouns.competition import ORDER
+from mlebench_console.console.nouns.costs import cost_forms
 from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.pieces import (
     Line,
@@ -39,11 +42,9 @@ from mlebench_console.console.tui.widgets.run_cell import (
     draw_kind,
 )
 from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.calls import cost_forms
-from mlebench_console.console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
+from mlebench_console.console.views.concerns import Concern, Concerns, concerns
 from mlebench_console.console.views.events import ListedEvent, sweeps_in_words
 from mlebench_console.console.views.overview import Happening, Overview, SweepLine, overview
-from mlebench_console.console.views.splits import ORDER
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.options.sweep import read_duration
 from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause

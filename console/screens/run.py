@@ -20,8 +20,11 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import runs
 from mlebench_console.console.actions.action import applies
 from mlebench_console.console.fields import REST, Cell, Forms, NounField
+from mlebench_console.console.lists import Marks
 from mlebench_console.console.logs.reader import last_lines
-from mlebench_console.console.nouns.call import CALL, MODEL_USE, TRAFFIC, CallRow
+from mlebench_console.console.nouns.call import CALL, MODEL_USE, TRAFFIC, CallHistory, CallRow
+from mlebench_console.console.nouns.cause import group_text
+from mlebench_console.console.nouns.costs import MOST_OF_BUDGET, many, money, short_cost, tokens_in_words
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.nouns.submission import NO_REASON, SUBMISSION, SubmissionRow, submission_rows
 from mlebench_console.console.pieces import (
@@ -50,17 +53,7 @@ from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.ruler import distances, medal_role, ruler
 from mlebench_console.console.tui.widgets.run_cell import draw_run, state_role
 from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.calls import (
-    MOST_OF_BUDGET,
-    CallHistory,
-    many,
-    money,
-    short_cost,
-    tokens_in_words,
-)
-from mlebench_console.console.views.concerns import group_text
 from mlebench_console.console.views.events import ListedEvent, joined_steps
-from mlebench_console.console.views.lists import Marks
 from mlebench_console.console.views.run import (
     MOST_ENTRIES,
     FileEntry,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mlebench_console.console.fields import REST
+from mlebench_console.console.lists import words_accept
 from mlebench_console.console.pieces import Line, cut, fitting, foreign, heading
 from mlebench_console.console.roles import Pieces, Signs
 from mlebench_console.console.screens.dialogs import RebindScreen, context_title
@@ -18,7 +19,6 @@ from mlebench_console.console.tui.keys import TABLE, key_name
 from mlebench_console.console.tui.list_screen import DescribedScreen
 from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES
 from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.lists import words_accept
 from mlebench_console.engine.settings import NotificationKind, NotificationSettings, Value
 from mlebench_console.foundation.problems import Problem
 

@@ -12,6 +12,16 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import runs, sweeps
 from mlebench_console.console.actions.action import applies
 from mlebench_console.console.fields import REST, Cell, Forms, Rest
+from mlebench_console.console.lists import Marks, SortOrder
+from mlebench_console.console.nouns.cause import group_text
+from mlebench_console.console.nouns.competition import percentile_of
+from mlebench_console.console.nouns.costs import (
+    MOST_OF_BUDGET,
+    SweepCosts,
+    money,
+    short_cost,
+    tokens_in_words,
+)
 from mlebench_console.console.pieces import (
     ColumnSpan,
     Line,
@@ -36,16 +46,6 @@ from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.run_cell import Drawn, draw_run
 from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.calls import (
-    MOST_OF_BUDGET,
-    SweepCosts,
-    money,
-    short_cost,
-    tokens_in_words,
-)
-from mlebench_console.console.views.concerns import group_text
-from mlebench_console.console.views.lists import Marks, SortOrder
-from mlebench_console.console.views.splits import percentile_of
 from mlebench_console.console.views.sweep import (
     BENCHMARK,
     NEED,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from textual.containers import Horizontal
 from textual.widget import Widget
 
+from mlebench_console.console.lists import Key, Marks
 from mlebench_console.console.pieces import cut
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.tui.screen import ConsoleScreen, Queries, Query
@@ -15,7 +16,6 @@ from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.views.lists import Key, Marks
 
 if TYPE_CHECKING:
     from textual import events

@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath
 
 from mlebench_console.competitions.model import Competition
 from mlebench_console.console import wording
-from mlebench_console.console.views.run import best_of, order_facts
-from mlebench_console.console.views.splits import competition
+from mlebench_console.console.nouns.competition import competition
+from mlebench_console.console.nouns.submission import best_of
+from mlebench_console.console.views.run import order_facts
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.code_snapshots import (
     OBJECTS,

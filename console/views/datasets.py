@@ -13,7 +13,7 @@ from pathlib import Path
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
-from mlebench_console.console.views.splits import ORDER, competition, split_of
+from mlebench_console.console.nouns.competition import ORDER, competition, split_of
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.datasets.estimates import Throughput, measured, usual_peak
 from mlebench_console.engine.datasets.plans import is_ready

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mlebench_console.console import wording
-from mlebench_console.console.views.lists import FilterTerm, parse_terms
+from mlebench_console.console.lists import FilterTerm, parse_terms
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
+from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from mlebench_console.console.views.concerns import NOT_TO_BE_HAD, Troubles, read_troubles
 from mlebench_console.console.views.events import (
     FEWEST_EQUAL,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 
 from mlebench_console.competitions.model import Competition
-from mlebench_console.console.views.calls import CallHistory, known_prices, read_on
-from mlebench_console.console.views.splits import competition, percentile_of
+from mlebench_console.console.nouns.call import CallHistory, read_on
+from mlebench_console.console.nouns.competition import competition, percentile_of
+from mlebench_console.console.nouns.costs import known_prices
+from mlebench_console.console.nouns.submission import best_of
 from mlebench_console.engine.model_costs import Spending, spending_of
 from mlebench_console.engine.sweeps.waiting import Waiting, retry_at, waiting_of
 from mlebench_console.environment.runner import protocol
@@ -162,15 +164,6 @@ def run_facts(database: Database, run_id: int, config_file: Path, now: float) ->
             use for use in network_use.of_run(database, run_id) if use.attempt_id == attempts[-1].id
         ),
     )
-
-
-def best_of(handed_in: Sequence[Submission], facts: Competition | None) -> Submission | None:
-    """Return the submission with the best score, the earliest of several; None if none has a score."""
-    scored = [one for one in handed_in if one.score is not None and one.valid]
-    if facts is None or not scored:
-        return None
-    sign = 1 if facts.thresholds.is_lower_better else -1
-    return min(scored, key=lambda one: (sign * (one.score or 0.0), one.sequence))
 
 
 def read_listing(facts: RunFacts) -> Listing:

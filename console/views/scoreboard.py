@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
+from mlebench_console.console.nouns.costs import many
 from mlebench_console.console.tables import TextColumn
-from mlebench_console.console.views.calls import many
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.scoreboard import (

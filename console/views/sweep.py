@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from mlebench_console.competitions.model import Thresholds
 from mlebench_console.console import wording
-from mlebench_console.console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
-from mlebench_console.console.views.lists import FilterTerm, SortOrder, parse_terms
-from mlebench_console.console.views.splits import ORDER, split_of, thresholds
+from mlebench_console.console.lists import FilterTerm, SortOrder, parse_terms
+from mlebench_console.console.nouns.competition import ORDER, split_of, thresholds
+from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from mlebench_console.engine.runs.causes import CauseKind, cause_now, lasting_cause
 from mlebench_console.engine.scoreboard import (
     Cell,

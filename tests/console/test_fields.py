@@ -8,9 +8,9 @@ import pytest
 
 from mlebench_console.console.cli.output import say_rows
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, Rest, text_of
+from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.roles import ASCII, Drawing
 from mlebench_console.console.tui.widgets.table import Table
-from mlebench_console.console.views.lists import SortOrder
 
 
 @dataclass(frozen=True)

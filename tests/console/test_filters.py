@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from mlebench_console.console.lists import words_accept
 from mlebench_console.console.screens.grade import best_fits
 from mlebench_console.console.views.events import ListedEvent, parse_event_filter
-from mlebench_console.console.views.lists import words_accept
 from mlebench_console.console.views.sweep import parse_filter
 from mlebench_console.state.causes import cause_key
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.console.views.calls import (
-    CallHistory,
+from mlebench_console.console.nouns.call import CallHistory, read_on
+from mlebench_console.console.nouns.costs import (
     KnownPrices,
     cost_forms,
     known_prices,
     many,
     money,
-    read_on,
     short_cost,
     sweep_costs,
 )

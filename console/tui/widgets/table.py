@@ -20,11 +20,11 @@ from rich.cells import cell_len
 
 from mlebench_console.console.fields import Cell, Forms, NounField, Rest, Row
 from mlebench_console.console.fitting import fitted_to_screen
+from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import ColumnSpan, Line, cut, foreign, width_of, wrapped
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tables import TextColumn
-from mlebench_console.console.views.lists import SortOrder
 
 
 # The former form of a field, for lists whose noun has no module yet.

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import cells_of
 from mlebench_console.console.roles import UNICODE
 from mlebench_console.console.screens.board import SORTS, sorted_rows, table_lines
 from mlebench_console.console.screens.run import RunScreen
-from mlebench_console.console.views.lists import SortOrder
 from mlebench_console.console.views.scoreboard import Subject, scoreboard
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard import Row, published_rows

@@ -350,7 +350,7 @@ async def test_a_score_says_how_many_of_kaggles_teams_it_beats(
 ) -> None:
     # Their scores are not ours to ship, so that no competition here has them.
     monkeypatch.setattr(
-        "mlebench_console.console.views.splits.percentile", lambda _competition, score: score and 87.25
+        "mlebench_console.console.nouns.competition.percentile", lambda _competition, score: score and 87.25
     )
     async with opened(screen="run:81", size=(120, 40)) as console:
         await console.sees("now silver 0.05038", "better than 87.2 % of the teams")

@@ -12,12 +12,12 @@ import pytest
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.cli import program
+from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.roles import UNICODE
 from mlebench_console.console.screens.dialogs import ConfirmScreen
 from mlebench_console.console.screens.run import RunScreen
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.run_cell import draw_run
-from mlebench_console.console.views.lists import SortOrder
 from mlebench_console.console.views.sweep import RunOrder, ordered_board, sweep_board
 from mlebench_console.engine import control
 from mlebench_console.engine.control import Answer

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from mlebench_console.console.fields import REST, Cell, NounField, Rest, natural
 from mlebench_console.console.fitting import _SHORTEST_TITLE
+from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import Line, width_of
 from mlebench_console.console.roles import ASCII, Drawing
 from mlebench_console.console.tui.keys import SCREENS
 from mlebench_console.console.tui.widgets.table import Table
-from mlebench_console.console.views.lists import SortOrder
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.stillness import stillness

@@ -1,11 +1,10 @@
-"""Model calls: single calls from attempts' files, and the usage and costs of runs and sweeps."""
+"""Costs of model calls: of a run, and of a sweep with their projection and its shared budgets; and money in words."""
 
 from __future__ import annotations
 
 import statistics
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,6 @@ from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.runs.budgets import BudgetStanding, standings
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
-from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, from_line
-from mlebench_console.environment.runner import protocol
-from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState
@@ -25,7 +21,6 @@ from mlebench_console.state.records import Run, Sweep
 from mlebench_console.state.usage import budgets, model_calls
 from mlebench_console.state.usage.model_calls import UseOfRun
 
-_CALLS_KEPT = 500
 MOST_OF_BUDGET = 0.8  # the share from which a warning is shown
 # Running runs that have used less of their time are not used to project costs.
 _LEAST_SHARE = 0.05
@@ -45,75 +40,6 @@ def known_prices(config_file: Path) -> KnownPrices:
         return KnownPrices(model_prices(config_file))
     except Problem as problem:
         return KnownPrices(price_table({}), " ".join(str(problem).splitlines()))
-
-
-# The calls of a run
-
-
-@dataclass(frozen=True)
-class CallHistory:
-    """The calls of one attempt as far as its file has been read: times of all calls, and the last ones in full.
-
-    Attributes:
-        offset: how far the file was read.
-        came: the arrival time of each call that was sent, in the file's order.
-        seconds, first_seconds: how long calls took in total, and until the first byte if there was one.
-        last: the newest calls, oldest first, including those that were not sent.
-        open: calls that have not ended.
-    """
-
-    offset: int = 0
-    came: array[float] = field(default_factory=lambda: array("d"))
-    seconds: array[float] = field(default_factory=lambda: array("d"))
-    first_seconds: array[float] = field(default_factory=lambda: array("d"))
-    last: tuple[ModelCall, ...] = ()
-
-    def typical_seconds(self) -> tuple[float, float] | None:
-        """The median and the 95th percentile of the duration of calls; None before the first."""
-        return _typical(self.seconds)
-
-    def typical_first_seconds(self) -> tuple[float, float] | None:
-        """The same for the time until the first byte of an answer."""
-        return _typical(self.first_seconds)
-
-    def counts(self, begin: float, end: float, parts: int) -> list[tuple[float, float]]:
-        """Return the number of calls in each of `parts` equal intervals, as (seconds after `begin`, count)."""
-        width = max(end - begin, 1.0) / parts
-        counts = [0] * parts
-        for at in self.came:
-            counts[min(parts - 1, max(0, int((at - begin) / width)))] += 1
-        return [(place * width, float(count)) for place, count in enumerate(counts)]
-
-
-def read_on(folder: Path, known: CallHistory, *, kept: int = _CALLS_KEPT) -> CallHistory:
-    """Read the calls added to an attempt's file since the last read; waits for the disk."""
-    offset, path = known.offset, folder / protocol.MODEL_CALLS
-    came, seconds, first = known.came[:], known.seconds[:], known.first_seconds[:]
-    last = list(known.last)
-    while (lines := jsonlines.read(path, offset)).offset > offset:
-        offset = lines.offset
-        for line in lines.values:
-            call = from_line(line)
-            if call is None or any(call.id == other.id for other in last[-2:]):
-                continue  # not a call, or one that was written twice
-            last.append(call)
-            if call.outcome not in NOT_SENT:
-                came.append(call.at)
-                seconds.append(call.seconds)
-                if call.first_seconds is not None:
-                    first.append(call.first_seconds)
-        last = last[len(last) - kept :] if len(last) > kept else last
-    return CallHistory(offset, came, seconds, first, tuple(last))
-
-
-def _typical(values: Sequence[float]) -> tuple[float, float] | None:
-    if not values:
-        return None
-    ordered = sorted(values)
-    return statistics.median(ordered), ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-
-
-# Usage and costs
 
 
 @dataclass(frozen=True)
@@ -225,9 +151,6 @@ def _usual_cost(
         ):
             rates.append(cost_of(run) / (last - run.started_at))
     return (limit * statistics.fmean(rates), f"by {len(rates)} running") if rates else (None, "")
-
-
-# In words
 
 
 def in_words(spending: Spending) -> str:

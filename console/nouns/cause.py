@@ -1,0 +1,51 @@
+"""Causes: groups of runs that need a person for one reason, such as failures of one kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlebench_console.console import wording
+from mlebench_console.console.nouns.competition import ORDER, split_of
+from mlebench_console.engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind
+
+
+def splits_of(group: CauseGroup) -> tuple[str, ...]:
+    """Return the splits of a group's competitions, in their order."""
+    found = {split_of(run.competition_id) for run in group.runs}
+    return tuple(split for split in ORDER if split in found)
+
+
+def group_text(group: CauseGroup, now: float) -> str:
+    """Write what happened to a group of runs; for live runs with the time left or passed."""
+    if group.due is not None:
+        return f"{group.text}, {wording.span(max(0.0, group.due - now))} left"
+    if group.kind is CauseKind.IDLE:
+        return f"{group.text} for {wording.span(now - group.since + IDLE_SECONDS)}"
+    if group.kind is CauseKind.UNGRADABLE and len(group.runs) == 1:
+        return wording.grading_trouble(group.runs[0], now)
+    if not group.retrying:
+        return group.text
+    which = "" if group.retrying == len(group.runs) else f"{group.retrying:,} of them "
+    return f"{group.text}, {which}to be retried"
+
+
+def cause_document(group: CauseGroup, now: float) -> dict[str, Any]:
+    """Return a group of runs as a part of JSON documents."""
+    said = group.acknowledgement
+    return {
+        "key": group.key,
+        "class": group.kind.value,
+        "text": group.text,
+        "count": len(group.runs),
+        "runs": [run.id for run in group.runs],
+        "sweeps": list(group.sweep_ids),
+        "splits": list(splits_of(group)),
+        "since": group.since,
+        "newest": group.newest,
+        "free": group.is_free,
+        "retrying": group.retrying,
+        "acknowledged": group.is_acknowledged(now),
+        "acknowledgement": None
+        if said is None
+        else {"by": said.author, "at": said.at, "reason": said.reason, "until": said.until},
+    }
