@@ -150,7 +150,7 @@ def classify(
         what = "it was not started" if isolated is None else "sandbox lost"
         return Failure(FailureClass.INFRASTRUCTURE, f"{what}: {ended.problem}", _tail(last_lines))
     if ended.host_problem and _ended_badly(ended):
-        return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem, _tail(last_lines))
+        return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem.text, _tail(last_lines))
     # A sandboxed agent can't change the gateway's record, but it can provoke what a provider answers: call until it is
     # rate-limited (429), or send requests that make the provider fail (5xx). It can't make the provider's address
     # refuse connections. So only that counts as infrastructure; the rest is suspected.

@@ -111,7 +111,9 @@ def run(options: argparse.Namespace) -> int:
         warden.start()
     except (OSError, KeyError, ValueError) as error:
         problem = f"the agent can't be started: {error}"
-        output.write_when_there_is_room(folder / output.ENDING, Ending.unseen("unstarted", problem))
+        output.write_when_there_is_room(
+            folder / output.ENDING, Ending.unseen("unstarted", problem, output.NOT_STARTED)
+        )
         return _EXIT_NOT_STARTED
     output.write(folder / output.STARTED, Started.now(os.getpid(), isolated=not options.privileged))
     ending = warden.watch()

@@ -25,6 +25,8 @@ MOST_PROBLEMS = 20
 # Enough for some ten gigabytes; it is limited because the agent decides how much there is, and slot and GPUs stay busy.
 TIDY_SECONDS = 60.0
 _FULL_DISK_SECONDS = 0.5
+# As in `foundation/problem_codes.py`, which is not there in containers.
+NOT_STARTED = "not_started"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,24 @@ class Started:
 
 
 @dataclass(frozen=True)
+class HostProblem:
+    """A problem of the host that may have ended an agent. Unlike a log it is evidence: it was measured on the host.
+
+    Attributes:
+        code: of `foundation.problem_codes.ProblemCode`; that of another version is kept as it is.
+        text: the problem for people.
+        devices: the ids of the GPUs that are lost.
+        path, free_bytes: the folder on whose disk there is no space left, and how much is.
+    """
+
+    code: str
+    text: str
+    devices: tuple[str, ...] = ()
+    path: str = ""
+    free_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class Ending:
     """How an attempt ended: in warden.json as its main process saw it, in exit.json with all that was collected.
 
@@ -75,8 +95,8 @@ class Ending:
         submission_problem: why the file that the agent left is not a submission.
         submission_too_large: whether only its size, over the order's limit, keeps it from being one.
         problem: what went wrong around the agent, in words; empty when nothing did.
-        host_problem: a measured problem of the host that may have ended the agent, such as a disk that others have
-            filled; in exit.json. Unlike words in a log it is evidence, since no agent can cause it.
+        problem_code: its code, as that of a `HostProblem`; empty where the reason says all.
+        host_problem: the problem of the host that may have ended the agent, in exit.json; None where none was found.
     """
 
     reason: str
@@ -90,13 +110,14 @@ class Ending:
     submission_sequence: int | None = None
     submission_problem: str = ""
     problem: str = ""
-    host_problem: str = ""
+    problem_code: str = ""
+    host_problem: HostProblem | None = None
     submission_too_large: bool = False
 
     @classmethod
-    def unseen(cls, reason: str, problem: str = "") -> Ending:
+    def unseen(cls, reason: str, problem: str = "", problem_code: str = "") -> Ending:
         """Return the record of an end at this moment, of which only the reason is known."""
-        return cls(reason, None, None, None, time.time(), problem=problem)
+        return cls(reason, None, None, None, time.time(), problem=problem, problem_code=problem_code)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from mlebench_console.environment.container import output
-from mlebench_console.environment.container.output import Ending, ServiceRestarted, Started, Tidied
+from mlebench_console.environment.container.output import (
+    Ending,
+    HostProblem,
+    ServiceRestarted,
+    Started,
+    Tidied,
+)
 from mlebench_console.environment.container.processes import ProcessTree
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
@@ -39,6 +45,7 @@ from mlebench_console.environment.runner.submissions import Refusals, Submission
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.files import TooLarge
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import DataProblem
 
 # For whatever ends an agent on its own host to do so and to say it.
@@ -120,7 +127,7 @@ class RunnerAttempt:
         self._code = CodeSnapshots(folder, hidden, code_worker, clock)
         self._code_until: float | None = None
         self._started: Started | None = None
-        self._given_up: tuple[str, str] | None = None
+        self._given_up: Ending | None = None
         self._root: int | None = None
         self._incomplete = 0
         self._restarts_offset = 0
@@ -223,13 +230,13 @@ class RunnerAttempt:
 
     def _start(self) -> None:
         if self._given_up is not None:
-            self._give_up(*self._given_up)
+            self._give_up(self._given_up)
             return
         if (self.folder / protocol.STOP).exists():
-            self._give_up("stopped", "")
+            self._give_up(Ending.unseen("stopped"))
             return
         if (limit := protocol.read_if_there(self.folder / protocol.LIMIT, LimitExceeded)) is not None:
-            self._give_up(limit.kind, limit.problem)
+            self._give_up(Ending.unseen(limit.kind, limit.problem, limit.problem_code))
             return
         (self.folder / protocol.SNAPSHOTS).mkdir(exist_ok=True)
         why_not = self._gateway.start()
@@ -238,15 +245,15 @@ class RunnerAttempt:
         self._host.note_start()
         why_not = why_not or self._sandbox.start()
         if why_not:
-            self._give_up("unstarted", why_not)
+            self._give_up(Ending.unseen("unstarted", why_not, ProblemCode.NOT_STARTED))
 
-    def _give_up(self, reason: str, problem: str) -> None:
+    def _give_up(self, ending: Ending) -> None:
         """End an attempt before its agent has run, claiming it so that nothing can start it."""
-        self._given_up = (reason, problem)
+        self._given_up = ending
         if not self._gateway.end():
             return  # continued by the next step once it has ended
         if output.claim(self.folder / protocol.CLAIM):
-            self._gather(Ending.unseen(reason, problem))
+            self._gather(ending)
 
     def _watch(self) -> None:
         if self._started is None:
@@ -409,7 +416,8 @@ class RunnerAttempt:
         secrets.discard(self.folder)
         if not self._is_removed():
             return False
-        protocol.write(self.folder / protocol.EXIT, self._reported_ending() or Ending.unseen("lost", problem))
+        ending = self._reported_ending() or Ending.unseen("lost", problem, ProblemCode.NOT_SUPERVISED)
+        protocol.write(self.folder / protocol.EXIT, ending)
         self.stage = Stage.DONE
         return True
 
@@ -419,13 +427,13 @@ class RunnerAttempt:
         if limit is not None and (
             seen is None or seen.reason in ("stopped", protocol.LOST) or limit.kind == protocol.LOST
         ):
-            return Ending.unseen(limit.kind, limit.problem)
+            return Ending.unseen(limit.kind, limit.problem, limit.problem_code)
         if seen is not None:
             reason = "lost" if seen.reason == "unstarted" else seen.reason
             return replace(seen, reason=reason, problem=seen.problem or seen.log_error)
         if (self.folder / protocol.STOP).exists():
             return Ending.unseen("stopped")
-        return Ending.unseen("lost", "its sandbox was killed from outside")
+        return Ending.unseen("lost", "its sandbox was killed from outside", ProblemCode.SANDBOX_LOST)
 
     def _final_submission(self, started: Started | None, now: float) -> tuple[int | None, str, bool]:
         """Take the final submission; return its number, or why there is none and whether only for its size."""
@@ -467,14 +475,17 @@ class RunnerAttempt:
                 self._report(event)
         self._restarts_offset = lines.offset
 
-    def _killed_services(self) -> str:
-        """Return the services that were killed in a way that an agent cannot cause, in words; empty where none was."""
+    def _killed_services(self) -> HostProblem | None:
+        """Return that services were killed in a way that an agent cannot cause; None where none was."""
         killed = [
             event.service
             for event in self._reported
             if isinstance(event, ServiceRestarted) and event.from_outside
         ]
-        return f"{' and '.join(dict.fromkeys(killed))} was killed from outside while it ran" if killed else ""
+        if not killed:
+            return None
+        text = f"{' and '.join(dict.fromkeys(killed))} was killed from outside while it ran"
+        return HostProblem(ProblemCode.SERVICE_KILLED, text)
 
     def _report_unsearched(self) -> None:
         """Report what its main process could not search after the end of its agent."""

@@ -31,6 +31,7 @@ from mlebench_console.foundation import files, jsonlines, locks
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.foundation.signals import EndSignal
 
@@ -81,7 +82,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     except OSError as error:
         secrets.discard(folder)
         problem = f"the node {_node()} has no place for it in {scratch or tempfile.gettempdir()}: {error}"
-        protocol.write(folder / protocol.EXIT, Ending.unseen(protocol.LOST, problem))
+        protocol.write(folder / protocol.EXIT, Ending.unseen(protocol.LOST, problem, ProblemCode.NOT_STARTED))
         heart.beat(None, ended=True)
         return 0
     # In the background, since the agents of killed jobs may have left millions of files.
@@ -157,7 +158,7 @@ def _stage(
         staging.put_in_place()
     if staging.problem:
         problem = f"its dataset could not be brought to the node {_node()}: {staging.problem}"
-        protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, problem, time.time()))
+        _give_up(folder, problem, ProblemCode.STAGING_FAILED, time.time())
     elif staging.copies:
         staged = Staged(time.time(), _node(), staging.bytes_needed, staging.seconds, staging.is_reused)
         jsonlines.append(folder / protocol.EVENTS, [protocol.event_to_line(staged)], durable=True)
@@ -172,7 +173,7 @@ def _write_gpus(folder: Path, order: Order) -> None:
     except EnvironmentProblem as problem:
         if not protocol.was_asked_to_end(protocol.names_in(folder)):
             text = f"on the node {_node()}: {problem.in_one_line()}"
-            protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, text, time.time()))
+            _give_up(folder, text, ProblemCode.GPU_NOT_GIVEN, time.time())
     else:
         protocol.write(folder / protocol.GPUS, given)
 
@@ -312,7 +313,12 @@ def _ask_to_end(folder: Path, signalled_at: float) -> None:
         return
     job = os.environ.get("SLURM_JOB_ID", "")
     problem = f"the batch system ended its job {job} on {_node()}".replace("  ", " ")
-    protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, problem, signalled_at))
+    _give_up(folder, problem, ProblemCode.JOB_ENDED, signalled_at)
+
+
+def _give_up(folder: Path, problem: str, code: ProblemCode, at: float) -> None:
+    """Have the attempt ended as lost to the infrastructure."""
+    protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, problem, at, code))
 
 
 def _node() -> str:

@@ -24,6 +24,7 @@ from mlebench_console.environment.runner.sandbox import Sandbox, Unreachable
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log, open_log
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 
 LOOK_SECONDS = 0.25
@@ -197,7 +198,8 @@ class Runner:
             if attempt is not None:
                 attempt.give_up(text)
             elif not self._may_live(name, folder):
-                protocol.write(folder / protocol.EXIT, Ending.unseen("lost", text))
+                ending = Ending.unseen("lost", text, ProblemCode.NOT_SUPERVISED)
+                protocol.write(folder / protocol.EXIT, ending)
         except (Problem, OSError) as second:
             self._log(f"giving up {folder}", second)
 

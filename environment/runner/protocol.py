@@ -282,11 +282,13 @@ class LimitExceeded:
     Attributes:
         kind: `idle`, `disk`, `deadline`, or `lost` where a batch system ends it; it becomes the reason of the ending.
         problem: the limit and the measurement, in words.
+        problem_code: what went wrong where it is `lost`, as in an `Ending`.
     """
 
     kind: str
     problem: str
     at: float
+    problem_code: str = ""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from mlebench_console.environment.runner.job import (
 from mlebench_console.environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
 from tests.engine.conftest import prepared_data
@@ -119,6 +120,7 @@ def test_a_job_that_is_told_to_end_ends_its_agent_and_says_who_did_it(tmp_path: 
     ending = protocol.read(node.folder / protocol.EXIT, Ending)
     assert ending.reason == protocol.LOST
     assert "the batch system ended its job" in ending.problem
+    assert ending.problem_code == ProblemCode.JOB_ENDED
 
 
 _FENCED = """

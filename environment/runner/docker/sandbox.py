@@ -30,6 +30,7 @@ from mlebench_console.environment.runner.docker.plans import (
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.environment.runner.sandbox import AgentStatus, Unreachable
 from mlebench_console.foundation import files
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -436,7 +437,8 @@ class DockerSandbox:
         if written is not None and (written.reason != "stopped" or asked):
             return written
         if written is not None:
-            return replace(written, reason="lost", problem="its container was stopped from outside")
+            problem, code = "its container was stopped from outside", ProblemCode.SANDBOX_LOST
+            return replace(written, reason="lost", problem=problem, problem_code=code)
         seen = self._inspect()
         if seen is None or asked:
             return None
@@ -447,11 +449,12 @@ class DockerSandbox:
     def _as_the_daemon_saw_it(self, state: dict[str, Any]) -> Ending:
         if not (self._attempt / protocol.CLAIM).exists():
             why = " ".join(str(state["Error"]).split()) or f"its main process ended with {state['ExitCode']}"
-            return Ending.unseen("unstarted", f"its container did not start: {why}")
+            problem = f"its container did not start: {why}"
+            return Ending.unseen("unstarted", problem, ProblemCode.NOT_STARTED)
         if state["OOMKilled"]:
             return replace(Ending.unseen("exited"), signal=_SIGKILL, oom_kills=1)
         how = "killed" if state["ExitCode"] == _KILLED else f"ended with {state['ExitCode']}"
-        return Ending.unseen("lost", f"its container was {how} from outside")
+        return Ending.unseen("lost", f"its container was {how} from outside", ProblemCode.SANDBOX_LOST)
 
     def end_leftovers(self) -> bool:
         """Kill the containers beside the agent's, which run on after its end."""

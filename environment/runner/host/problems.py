@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 
 from mlebench_console.environment.container import output
-from mlebench_console.environment.container.output import Started
+from mlebench_console.environment.container.output import HostProblem, Started
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.host.readings import GpuReader
+from mlebench_console.environment.runner.host.readings import GpuReader, is_part_of_gpu
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.problem_codes import ProblemCode
 
 # With less than this, even writing a log line or a temporary file may fail.
 LEAST_FREE_BYTES = 64 << 20
@@ -35,41 +36,46 @@ class HostMonitor:
         """Record the attempt's own disk usage, if it was measured."""
         self._held = self._held if held is None else held
 
-    def problem(self, started: Started | None) -> str:
-        """Return the problem of the host that may have ended the agent, in words; empty where none is found."""
+    def problem(self, started: Started | None) -> HostProblem | None:
+        """Return the problem of the host that may have ended the agent; None where none is found."""
         if started is not None and started.boot_id != output.boot_id():
-            return "the host was restarted"
+            return HostProblem(ProblemCode.HOST_RESTARTED, "the host was restarted")
         return self._lost_gpus() or self._disk()
 
-    def _disk(self) -> str:
-        """Return whether the disk would be full even without what the attempt itself has written, in words.
+    def _disk(self) -> HostProblem | None:
+        """Return whether the disk would be full even without what the attempt itself has written.
 
         Otherwise an agent could fill it and be launched again for free.
         """
         if self._full_at_start:
             return self._full_disk(0)
         if self._held is None:
-            return ""
+            return None
         allowed = self._order.disk_limit_bytes
         own = 0 if allowed is not None and self._held <= allowed else self._held
         return self._full_disk(own)
 
-    def _full_disk(self, own_bytes: int) -> str:
-        return next(filter(None, (_full_disk(folder, own_bytes) for folder in self._folders)), "")
+    def _full_disk(self, own_bytes: int) -> HostProblem | None:
+        return next(filter(None, (_full_disk(folder, own_bytes) for folder in self._folders)), None)
 
-    def _lost_gpus(self) -> str:
-        if not self._order.gpu_uuids:
-            return ""
-        lost = set(self._order.gpu_uuids) - {gpu.uuid for gpu in self._gpus()}
-        return f"the driver does not find {', '.join(sorted(lost))} any more" if lost else ""
+    def _lost_gpus(self) -> HostProblem | None:
+        # The driver lists whole devices only.
+        own = {uuid for uuid in self._order.gpu_uuids if not is_part_of_gpu(uuid)}
+        lost = tuple(sorted(own - {gpu.uuid for gpu in self._gpus()})) if own else ()
+        if not lost:
+            return None
+        text = f"the driver does not find {', '.join(lost)} any more"
+        return HostProblem(ProblemCode.GPU_LOST, text, devices=lost)
 
 
-def _full_disk(folder: Path, own_bytes: int) -> str:
-    """Return that the disk below `folder` would be full even without `own_bytes`, in words; empty where it is not."""
+def _full_disk(folder: Path, own_bytes: int) -> HostProblem | None:
+    """Return that the disk below `folder` would be full even without `own_bytes`; None where it is not."""
     found = os.statvfs(folder)
     free = found.f_bavail * found.f_frsize
     if free + own_bytes < LEAST_FREE_BYTES:
-        return f"the host's disk is full: {free >> 20} MiB are free below {folder}"
-    if own_bytes == 0 and found.f_files and found.f_favail < LEAST_FREE_FILES:
-        return f"the host's disk has no room for more files below {folder}"
-    return ""
+        text = f"the host's disk is full: {free >> 20} MiB are free below {folder}"
+    elif own_bytes == 0 and found.f_files and found.f_favail < LEAST_FREE_FILES:
+        text = f"the host's disk has no room for more files below {folder}"
+    else:
+        return None
+    return HostProblem(ProblemCode.DISK_FULL, text, path=str(folder), free_bytes=free)

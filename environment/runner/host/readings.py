@@ -122,13 +122,18 @@ def given_gpus(visible: str, gpus: Sequence[Gpu]) -> GivenGpus:
         )
     if not gpus:
         return GivenGpus(visible)  # without a driver nothing else is known
-    if any(name.startswith(_PART_OF_GPU) for name in names):
+    if any(is_part_of_gpu(name) for name in names):
         return GivenGpus(visible, tuple(names))
     found = [_gpu_named(name, gpus) for name in names]
     nodes = [f"{_GPU_NODE}{gpu.minor}" for gpu in found if gpu.minor is not None]
     return GivenGpus(
         visible, tuple(gpu.uuid for gpu in found), (*nodes, *filter(os.path.exists, _DRIVER_NODES))
     )
+
+
+def is_part_of_gpu(name: str) -> bool:
+    """Return whether an id in CUDA_VISIBLE_DEVICES is that of a part of a device (MIG)."""
+    return name.startswith(_PART_OF_GPU)
 
 
 def visible_alone(given: GivenGpus) -> str:

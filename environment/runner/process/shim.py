@@ -43,6 +43,7 @@ from mlebench_console.environment.runner.protocol import GivenGpus, Order
 from mlebench_console.foundation import folders
 from mlebench_console.foundation.daemon_log import write_log
 from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
 
 EXIT_CLAIMED = 75
@@ -363,7 +364,8 @@ class Shim:
         except OSError as error:
             problem = f"{command[0]} can't be run: {error}"
             output.write_when_there_is_room(
-                self._attempt / protocol.ENDING, Ending.unseen("unstarted", problem)
+                self._attempt / protocol.ENDING,
+                Ending.unseen("unstarted", problem, ProblemCode.NOT_STARTED),
             )
             return 0
         if self._stops:  # the signal came before the warden handled it
@@ -378,11 +380,13 @@ class Shim:
         """
         if self._isolated and ending.reason == "exited" and not self._is_made():
             words = last_words(self._attempt / protocol.LOG)
-            return replace(ending, reason="lost", problem=f"its sandbox could not be made: {words}")
+            problem, code = f"its sandbox could not be made: {words}", ProblemCode.SANDBOX_NOT_MADE
+            return replace(ending, reason="lost", problem=problem, problem_code=code)
         if not self._isolated or ending.reason != "exited" or ending.signal is None or ending.oom_kills:
             return ending
         name = signal.Signals(ending.signal).name
-        return replace(ending, reason="lost", problem=f"its sandbox was killed from outside by {name}")
+        problem, code = f"its sandbox was killed from outside by {name}", ProblemCode.SANDBOX_LOST
+        return replace(ending, reason="lost", problem=problem, problem_code=code)
 
     def _is_made(self) -> bool:
         """Return whether the sandbox was set up, which its relay signals before the agent starts."""
@@ -484,7 +488,8 @@ def main() -> int:
         if (attempt / protocol.STARTED).exists() or (attempt / protocol.ENDING).exists():
             raise  # its agent has run, so its warden records the ending, if it survives
         output.write_when_there_is_room(
-            attempt / protocol.ENDING, Ending.unseen("unstarted", str(error).replace("\n", " "))
+            attempt / protocol.ENDING,
+            Ending.unseen("unstarted", str(error).replace("\n", " "), ProblemCode.NOT_STARTED),
         )
     return 0
 

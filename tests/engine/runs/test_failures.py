@@ -7,9 +7,14 @@ import time
 import pytest
 
 from mlebench_console.engine.runs.failures import Conclusion, ProviderTrouble, classify
-from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.output import Ending, HostProblem
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
+
+FULL_DISK = HostProblem(ProblemCode.DISK_FULL, "the host's disk is full")
+LOST_GPU = HostProblem(ProblemCode.GPU_LOST, "the driver does not find GPU-a any more", ("GPU-a",))
+RESTARTED = HostProblem(ProblemCode.HOST_RESTARTED, "the host was restarted")
 
 
 def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Ending:
@@ -28,7 +33,7 @@ def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Endin
         (ended(submission_sequence=1), "NVML: Unknown Error", Conclusion.GRADED),
         (ended(code=1, submission_sequence=3), "NVML: Unknown Error", Conclusion.GRADED),
         (ended(code=1, submission_too_large=True), "", Conclusion.TOO_LARGE),
-        (ended(host_problem="the host's disk is full"), "", Conclusion.NO_SUBMISSION),
+        (ended(host_problem=FULL_DISK), "", Conclusion.NO_SUBMISSION),
     ],
 )
 def test_an_end_that_is_no_failure(end: Ending, log: str, wanted: Conclusion | Failure) -> None:
@@ -55,13 +60,13 @@ def test_an_end_that_is_no_failure(end: Ending, log: str, wanted: Conclusion | F
         (ended(code=1), "numpy: MemoryError", FailureClass.MEMORY, "out of memory"),
         (ended(code=1), "torch.cuda.OutOfMemoryError: CUDA out of memory", FailureClass.MEMORY, "memory"),
         (
-            ended(code=1, host_problem="the host's disk is full"),
+            ended(code=1, host_problem=FULL_DISK),
             "",
             FailureClass.INFRASTRUCTURE,
             "disk is full",
         ),
         (
-            ended(code=1, submission_sequence=3, host_problem="the driver does not find GPU-a any more"),
+            ended(code=1, submission_sequence=3, host_problem=LOST_GPU),
             "",
             FailureClass.INFRASTRUCTURE,
             "GPU-a",
@@ -99,7 +104,7 @@ def test_words_of_the_agent_make_infrastructure_suspected_and_no_more(line: str,
 
 
 def test_a_failure_that_the_host_shows_is_not_suspected_but_known() -> None:
-    verdict = classify(ended(code=1, host_problem="the host's disk is full"), "Connection reset by peer")
+    verdict = classify(ended(code=1, host_problem=FULL_DISK), "Connection reset by peer")
     assert isinstance(verdict, Failure)
     assert verdict.suspected == ""
 
@@ -112,7 +117,7 @@ def test_an_agent_without_a_sandbox_gains_nothing_by_killing_what_watches_it() -
     assert verdict.suspected
     with_submission = ended("lost", None, problem="killed", submission_sequence=1)
     assert classify(with_submission, "", isolated=False) is Conclusion.GRADED
-    restarted = ended("lost", None, host_problem="the host was restarted")
+    restarted = ended("lost", None, host_problem=RESTARTED)
     assert classify(restarted, "", isolated=False).kind is FailureClass.INFRASTRUCTURE  # type: ignore[union-attr]
 
 

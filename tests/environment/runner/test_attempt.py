@@ -33,6 +33,7 @@ from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.files import remove_tree
 from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.clocks import HandClock
 from tests.engine.harness import eventually, lines
@@ -115,7 +116,7 @@ def test_a_shim_that_never_comes_up_is_tried_three_times(folder: Path) -> None:
     for _ in range(5):
         attempt.step()
     assert len(started) == 3
-    assert exit_of(folder).reason == "lost"
+    assert (exit_of(folder).reason, exit_of(folder).problem_code) == ("lost", ProblemCode.NOT_STARTED)
     assert "does not start" in exit_of(folder).problem
 
 
@@ -124,7 +125,7 @@ def test_a_claim_without_a_living_shim_is_a_lost_sandbox(folder: Path) -> None:
     (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
     attempt_in(folder).step()
     ended = exit_of(folder)
-    assert ended.reason == "lost"
+    assert (ended.reason, ended.problem_code) == ("lost", ProblemCode.SANDBOX_LOST)
     assert ended.submission_sequence == 1
     kinds = [line["kind"] for line in lines(folder / protocol.EVENTS)]
     assert kinds == ["submission", "ended", "collected"]

@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from mlebench_console.environment.container import output
-from mlebench_console.environment.container.output import Started
+from mlebench_console.environment.container.output import Ending, HostProblem, Started
+from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.problems import HostMonitor
 from mlebench_console.environment.runner.host.readings import Gpu
+from mlebench_console.foundation.problem_codes import ProblemCode
 from tests.environment.runner.orders import order_with
 
 STARTED = Started(1, 1.0, 1.0, output.boot_id(), isolated=True)
@@ -30,7 +32,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def test_a_host_without_trouble_shows_none(tmp_path: Path) -> None:
     witness = HostMonitor(tmp_path, order_with(gpu_uuids=("GPU-a",)), lambda: (GPU,))
     witness.note_start()
-    assert witness.problem(STARTED) == ""
+    assert witness.problem(STARTED) is None
 
 
 def test_a_disk_that_others_have_filled_is_evidence(tmp_path: Path, free: SimpleNamespace) -> None:
@@ -39,16 +41,19 @@ def test_a_disk_that_others_have_filled_is_evidence(tmp_path: Path, free: Simple
     witness.note_disk_use(1 << 20)
     witness.note_disk_use(None)
     free.f_bavail = 1
-    assert "disk is full" in witness.problem(STARTED)
+    found = witness.problem(STARTED)
+    assert found is not None
+    assert (found.code, found.path, found.free_bytes) == (ProblemCode.DISK_FULL, str(tmp_path), 1 << 20)
+    assert "disk is full" in found.text
 
 
 def test_a_disk_that_the_agent_has_filled_itself_is_none(tmp_path: Path, free: SimpleNamespace) -> None:
     witness = HostMonitor(tmp_path, order_with(), tuple)
     witness.note_start()
     free.f_bavail = 1
-    assert witness.problem(STARTED) == ""  # nobody knows what it holds
+    assert witness.problem(STARTED) is None  # nobody knows what it holds
     witness.note_disk_use(1 << 40)
-    assert witness.problem(STARTED) == ""
+    assert witness.problem(STARTED) is None
 
 
 def test_a_disk_was_the_hosts_problem_if_it_was_full_before_or_the_agent_kept_to_its_limit(
@@ -66,9 +71,31 @@ def test_a_disk_was_the_hosts_problem_if_it_was_full_before_or_the_agent_kept_to
 
 def test_a_gpu_that_the_driver_does_not_find_any_more_is_evidence(tmp_path: Path) -> None:
     witness = HostMonitor(tmp_path, order_with(gpu_uuids=("GPU-a", "GPU-b")), lambda: (GPU,))
-    assert "GPU-b" in witness.problem(STARTED)
+    found = witness.problem(STARTED)
+    assert found is not None
+    assert (found.code, found.devices) == (ProblemCode.GPU_LOST, ("GPU-b",))
+    assert "GPU-b" in found.text
+
+
+def test_a_part_of_a_gpu_is_not_called_lost_because_the_driver_lists_whole_ones(tmp_path: Path) -> None:
+    witness = HostMonitor(tmp_path, order_with(gpu_uuids=("MIG-a",)), lambda: (GPU,))
+    assert witness.problem(STARTED) is None
 
 
 def test_a_restart_of_the_host_is_evidence(tmp_path: Path) -> None:
     witness = HostMonitor(tmp_path, order_with(), tuple)
-    assert "restarted" in witness.problem(replace(STARTED, boot_id="another"))
+    found = witness.problem(replace(STARTED, boot_id="another"))
+    assert found is not None
+    assert found.code == ProblemCode.HOST_RESTARTED
+
+
+def test_a_problem_of_another_version_counts_as_other_and_damages_no_record(tmp_path: Path) -> None:
+    problem = HostProblem("moon_eclipsed", "the moon was eclipsed", devices=("GPU-a",))
+    ending = Ending("exited", 1, None, 1.0, 2.0, problem_code="unheard_of", host_problem=problem)
+    protocol.write(tmp_path / protocol.EXIT, ending)
+    assert protocol.read(tmp_path / protocol.EXIT, Ending) == ending
+    assert ProblemCode(problem.code) is ProblemCode(ending.problem_code) is ProblemCode.OTHER
+
+
+def test_containers_which_have_no_foundation_write_its_codes() -> None:
+    assert output.NOT_STARTED == ProblemCode.NOT_STARTED
