@@ -274,13 +274,6 @@ CREATE TABLE budgets (
     PRIMARY KEY (scope, name)
 ) WITHOUT ROWID, STRICT;
 
-CREATE TABLE allowances (
-    attempt_id INTEGER PRIMARY KEY REFERENCES attempts,
-    calls      INTEGER NOT NULL,
-    tokens     INTEGER NOT NULL,
-    usd        REAL NOT NULL
-) STRICT;
-
 CREATE TABLE outages (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     provider    TEXT NOT NULL,

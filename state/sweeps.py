@@ -103,7 +103,6 @@ def remove(database: Database, sweep_id: str) -> None:
             f"DELETE FROM integrity_results WHERE attempt_id IN ({attempts})",
             f"DELETE FROM reviews WHERE run_id IN ({ids})",
             f"DELETE FROM outage_calls WHERE attempt_id IN ({attempts})",
-            f"DELETE FROM allowances WHERE attempt_id IN ({attempts})",
             "DELETE FROM budgets WHERE scope = 'sweep' AND name = ?",
             f"DELETE FROM attempts WHERE run_id IN ({ids})",
             # Its name may be reused: a later sweep must not show this one's events.

@@ -16,7 +16,6 @@ from mlebench_console.engine.places import Places
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.state.records import HERE, Attempt
-from mlebench_console.state.usage.budgets import SharingAttempt
 
 __all__ = ["AttemptStatus", "Placement", "Placements"]
 
@@ -65,12 +64,6 @@ class Placements:
     def of(self, attempt: Attempt) -> Placement:
         """Return the placement of an attempt, which never changes."""
         return self.named(attempt.placement)
-
-    def request_number(self, attempt: SharingAttempt) -> int | None:
-        """Return a number that changes with each request of an attempt for a larger allowance; None if unknown."""
-        if attempt.placement == HERE or self._slurm is None:
-            return None
-        return self._slurm.request_number(attempt.token)
 
     def recover(self) -> None:
         """After a start of the engine, clean up unfinished work of the last one."""

@@ -244,12 +244,6 @@ class Slurm:
             return AttemptStatus(revision=(), job=attempt.job, node=attempt.node)
         return jobs.status_of(placed.record, placed.verdict)
 
-    def request_number(self, token: str) -> int | None:
-        """Return a number that changes with each request of an attempt for a larger allowance."""
-        placed = self._placed.get(token)
-        heartbeat = None if placed is None else placed.record.heartbeat
-        return None if placed is None else 0 if heartbeat is None else heartbeat.asked
-
     def end(self, attempt: Attempt, /) -> None:
         """End a waiting attempt immediately; a running one is ended by its runner, and cancelled if that fails."""
         placed = self._placed.get(attempt.token)

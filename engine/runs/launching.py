@@ -6,7 +6,7 @@ import os
 import secrets as random
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from mlebench_console.competitions import descriptions, registry
@@ -30,7 +30,7 @@ from mlebench_console.engine.providers import keys_of, without_keys
 from mlebench_console.environment.gateway.prices import TokenPrice, prices_given
 from mlebench_console.environment.runner import layout, protocol, secrets
 from mlebench_console.environment.runner.process import runtimes
-from mlebench_console.environment.runner.protocol import ModelProvider, Order, RunAllowance, Stop
+from mlebench_console.environment.runner.protocol import BudgetNotice, ModelProvider, Order, Stop
 from mlebench_console.foundation import files
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.records import Attempt, Run, Sweep, SweepSpec
@@ -56,12 +56,12 @@ class ModelAccess:
 
     Attributes:
         own_prices: the operator's prices.
-        allowance: from the budgets that it shares; None where it shares none.
+        budget_notice: about the budgets that it shares; None where it shares none.
     """
 
     providers: tuple[ModelProvider, ...] = ()
     own_prices: Mapping[str, TokenPrice] = field(default_factory=dict)
-    allowance: RunAllowance | None = None
+    budget_notice: BudgetNotice | None = None
 
 
 def agent_of(spec: SweepSpec) -> Agent:
@@ -122,8 +122,8 @@ def hand_over(
             _write_description(folder, order)
         if ordered is None:
             files.remove_partials(folder)  # no other process writes there before the order exists
-            if models.allowance is not None:
-                files.write_json(folder / protocol.ALLOWANCE, asdict(models.allowance))
+            if models.budget_notice is not None:
+                protocol.write(folder / protocol.SHARED_BUDGET, models.budget_notice)
             protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
     placement.place(attempt)

@@ -165,7 +165,7 @@ class Supervisor:
             _Step("importing", self._import.settle, 0.1),
             _Step("grading", self._grading.step, 0.25),
             _Step("retrying", self._retrier.step, 2.0),
-            _Step("budgets", self._starter.budgets.step, 0.1),
+            _Step("budgets", self._starter.budgets.step, 1.0),
             _Step("starting", self._starter.step, 0.25),
             _Step("placements", self._placements.step, 0.25, writes=False),
             _Step("removing", self._removal.step, 0.25),

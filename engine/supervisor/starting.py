@@ -69,7 +69,7 @@ class Starter:
         self._redaction = redaction
         self._gpus = gpus
         self._settings = settings
-        self.budgets = SharedBudgets(database, places.state_dir, clock, log, placements.request_number)
+        self.budgets = SharedBudgets(database, places.state_dir, clock, log)
         self._ramp = StartRamp(database, clock)
         self._waiting: dict[int, _HandOver] = {}
         self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt or placement
@@ -250,7 +250,7 @@ class Starter:
         return ModelAccess(
             providers_of(spec.gateway, config_file),
             model_prices(config_file).own,
-            allowance=self.budgets.first_allowance(sweep.id),
+            budget_notice=self.budgets.notice_for(sweep.id),
         )
 
     def _forget(self, attempt: Attempt) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from aiohttp.http_exceptions import HttpProcessingError
 
 from mlebench_console.environment.container.relay import MAX_CONNECTIONS
-from mlebench_console.environment.gateway.budget import Ledger, SharedAllowance
+from mlebench_console.environment.gateway.budget import Ledger, NoticeReader
 from mlebench_console.environment.gateway.dialects import Grant
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.rates import SharedRate
@@ -82,10 +82,11 @@ def main() -> int:
     recorder = Recorder(attempt / protocol.RECORDED_CALLS, hidden) if order.record_calls else None
     prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
     budget = Budget(order.budget_calls, order.budget_tokens, order.budget_usd)
-    ledger = Ledger(budget, prices, SharedAllowance(attempt))
+    notices = NoticeReader(attempt)
+    ledger = Ledger(budget, prices, notices)
     journal = Journal(attempt, ledger.add)
     gateway = Gateway(service, journal, ledger, rates=_rates(attempt, order, service), recorder=recorder)
-    asyncio.run(_serve(attempt, gateway))
+    asyncio.run(_serve(attempt, gateway, notices))
     return 0
 
 
@@ -105,7 +106,7 @@ def _rates(attempt: Path, order: Order, service: Service) -> dict[str, SharedRat
     }
 
 
-async def _serve(attempt: Path, gateway: Gateway) -> None:
+async def _serve(attempt: Path, gateway: Gateway, notices: NoticeReader) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     from aiohttp import web
@@ -119,6 +120,7 @@ async def _serve(attempt: Path, gateway: Gateway) -> None:
         await web.SockSite(runner, listener, backlog=MAX_CONNECTIONS).start()
         in_job = (attempt / protocol.JOB_CLAIM).exists()  # a job's end also ends this process
         while not ended.is_set() and (in_job or not _is_over(attempt)):
+            notices.look()
             try:
                 await asyncio.wait_for(ended.wait(), _POLL_SECONDS)
             except TimeoutError:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from mlebench_console.environment.gateway.dialects import Usage
 from mlebench_console.environment.gateway.prices import PriceTable, tier_of
 from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import AllowanceRequest, RunAllowance
-from mlebench_console.foundation import files
+from mlebench_console.environment.runner.protocol import BudgetNotice
 from mlebench_console.foundation.amounts import Amounts, Budget
 from mlebench_console.foundation.problems import DataProblem
 
+SILENCE_SECONDS = 600.0  # a killed engine may have been started again by then
 _USUAL_OUTPUT_TOKENS = 4096  # reserved for a call that states no limit
 
 
@@ -29,41 +32,48 @@ class OverBudget(Exception):
         self.is_shared = is_shared
 
 
-class AllowanceNeeded(Exception):
-    """A call must wait until the engine allows more of a shared budget, or declares it used up."""
+class EngineSilent(Exception):
+    """A call is not sent, because the engine has not confirmed for too long that a shared budget is left."""
 
 
-class SharedAllowance:
-    """The run's share of the budgets of its sweep and its experiments, which the engine grants in small amounts."""
+class NoticeReader:
+    """Reads the engine's notices about the budgets that the run shares with others.
 
-    def __init__(self, attempt: Path) -> None:
-        self._allowance_path = attempt / protocol.ALLOWANCE
-        self._request_path = attempt / protocol.ALLOWANCE_REQUEST
+    The engine repeats them, so that silence means that it can count nothing. Silence is measured by the gateway's own
+    clock, from when a notice was first seen, since the clocks of hosts may differ.
+    """
+
+    def __init__(self, attempt: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = attempt / protocol.SHARED_BUDGET
+        self._clock = clock
         self._version: tuple[int, int] | None = None
-        self._allowance: RunAllowance | None = None
-        self._last_request: AllowanceRequest | None = None
+        self._notice: BudgetNotice | None = None
+        self._heard_at = clock()
 
-    def read(self) -> RunAllowance | None:
-        """Return what the run may use by now; None where it shares no budget."""
+    def look(self) -> bool:
+        """Read the notice if it is new, and return whether there is a file; called regularly, to measure silence."""
         try:
-            status = self._allowance_path.stat()
+            status = self._path.stat()
         except FileNotFoundError:
-            return None
+            return False
         version = (status.st_ino, status.st_mtime_ns)
         if version != self._version:
-            try:
-                self._allowance = protocol.read(self._allowance_path, RunAllowance)
-            except DataProblem:
-                # Allow nothing until the engine has replaced the damaged file.
-                return RunAllowance(0, 0, 0.0, used_up=False, of="its sweep")
-            self._version = version
-        return self._allowance
+            with suppress(DataProblem):  # a damaged one says nothing, and is replaced by the next
+                self._notice = protocol.read(self._path, BudgetNotice)
+                self._version, self._heard_at = version, self._clock()
+        return True
 
-    def request(self, request: AllowanceRequest) -> None:
-        """Write a request to the engine unless it repeats the last one."""
-        if request != self._last_request:
-            files.write_json(self._request_path, asdict(request), durable=False)
-            self._last_request = request
+    def latest(self) -> BudgetNotice | None:
+        """Return the latest notice; None where the run shares no budget.
+
+        Raises:
+            EngineSilent: it is too old to be relied upon, or can't be read.
+        """
+        if not self.look():
+            return None
+        if self._notice is None or self._clock() - self._heard_at > SILENCE_SECONDS:
+            raise EngineSilent("the engine, which counts the budget that this run shares, does not answer")
+        return self._notice
 
 
 def charge(call: ModelCall, prices: PriceTable) -> Amounts:
@@ -83,16 +93,16 @@ def _amount(model: str, usage: Usage, service_tier: str, prices: PriceTable) -> 
 
 
 class Ledger:
-    """Enforces the budget of one attempt, and its share of the budgets that it shares.
+    """Enforces the budget of one attempt, and refuses calls when a budget that it shares is used up.
 
     A call is admitted while the sum of what is spent, what is reserved for calls under way and its own prompt
-    fits. So only the answer of the last call can exceed the budget.
+    fits. So only the answer of the last call can exceed the attempt's own budget.
     """
 
-    def __init__(self, budget: Budget, prices: PriceTable, shared: SharedAllowance | None = None) -> None:
+    def __init__(self, budget: Budget, prices: PriceTable, notices: NoticeReader | None = None) -> None:
         self._budget = budget
         self._prices = prices
-        self._shared = shared
+        self._notices = notices
         self._spent = Amounts()
         self._reserved: dict[str, Amounts] = {}
 
@@ -119,10 +129,10 @@ class Ledger:
 
         Raises:
             OverBudget: it does not fit, or its price is unknown.
-            AllowanceNeeded: more of a shared budget has been requested from the engine.
+            EngineSilent: it is not known whether a shared budget has anything left.
         """
-        shared = self._shared.read() if self._shared is not None else None
-        is_priced = self._budget.usd is not None or (shared is not None and shared.usd is not None)
+        notice = self._notices.latest() if self._notices is not None else None
+        is_priced = self._budget.usd is not None or (notice is not None and notice.in_money)
         prompt_tokens = estimated_tokens(input_characters)
         prompt = Usage(input_tokens=prompt_tokens)
         tier = tier_of(prompt, service_tier)
@@ -130,6 +140,8 @@ class Ledger:
             by = f" by service '{tier.service}'" if tier.service else ""
             text = f"this run has a budget in money, and the price of '{model[:100]}'{by} is not known"
             raise OverBudget(text)
+        if notice is not None and notice.used_up:
+            raise OverBudget(f"the budget of {notice.used_up} is used up", is_shared=True)
         taken = self._spent
         for amount in self._reserved.values():
             taken += amount
@@ -139,18 +151,4 @@ class Ledger:
             raise OverBudget(f"the budget of this run is used up: {limits.in_words()}")
         output = _USUAL_OUTPUT_TOKENS if most_output is None else max(0, most_output)
         usage = Usage(input_tokens=prompt_tokens, output_tokens=output)
-        whole = _amount(model, usage, service_tier, self._prices)
-        if self._shared is not None and shared is not None:
-            self._check_shared(self._shared, shared, least, taken + whole + whole)
-        self._reserved[call_id] = whole
-
-    def _check_shared(
-        self, source: SharedAllowance, shared: RunAllowance, least: Amounts, wanted: Amounts
-    ) -> None:
-        limits = Budget(shared.calls, shared.tokens, shared.usd)
-        if not wanted.fits(limits):
-            source.request(AllowanceRequest(least, wanted))
-        if not least.fits(limits):
-            if shared.used_up:
-                raise OverBudget(f"the budget of {shared.of} is used up", is_shared=True)
-            raise AllowanceNeeded
+        self._reserved[call_id] = _amount(model, usage, service_tier, self._prices)

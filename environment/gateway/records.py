@@ -56,7 +56,7 @@ class ModelCall:
         first_seconds: until the first byte of the answer's body.
         retry_after: seconds after which the provider asks to retry.
         problem: what went wrong, in the provider's words or ours.
-        waited: seconds before it was sent, for its turn or for more of a budget; not part of the other times.
+        waited: seconds before it was sent, for its turn; not part of the other times.
         recorded: how much of request and answer is recorded; empty without a recording.
     """
 
@@ -86,7 +86,7 @@ class ModelCall:
 class OpenState(StrEnum):
     """The state of a call that has not ended."""
 
-    WAITING = "waiting"  # for its turn, or for more of a budget
+    WAITING = "waiting"  # for its turn
     LEFT = "left"  # the agent closed the connection while it waited
     SENT = "sent"
 

@@ -22,7 +22,7 @@ from aiohttp import web
 from yarl import URL
 
 from mlebench_console.environment.gateway import dialects
-from mlebench_console.environment.gateway.budget import AllowanceNeeded, Ledger, OverBudget
+from mlebench_console.environment.gateway.budget import EngineSilent, Ledger, OverBudget
 from mlebench_console.environment.gateway.dialects import (
     AnswerReader,
     Api,
@@ -57,8 +57,6 @@ _MAX_ERROR_BYTES = 1 << 20
 _CONNECT_SECONDS = 30.0
 _SILENCE_SECONDS = 3600.0  # models may reason for long without sending anything
 _SHUTDOWN_SECONDS = 1.0
-ALLOWANCE_SECONDS = 600.0  # as long as clients wait; a killed engine may have been started again by then
-_ALLOWANCE_POLL_SECONDS, _LONGEST_ALLOWANCE_POLL_SECONDS = 0.05, 2.0  # the file may be on a network disk
 _USUAL_OUTPUT_TOKENS = 1024  # taken from the tokens per minute for a call without a limit, until it has ended
 _SETTLE_TRIES, _SETTLE_SECONDS = 20, 0.01
 _PROBLEM_CHARACTERS = 300
@@ -195,7 +193,6 @@ class Gateway:
         ledger: Ledger,
         *,
         drain_seconds: float = DRAIN_SECONDS,
-        allowance_seconds: float = ALLOWANCE_SECONDS,
         rates: Mapping[str, SharedRate] | None = None,
         recorder: Recorder | None = None,
     ) -> None:
@@ -205,7 +202,6 @@ class Gateway:
         self._providers = {provider.name: provider for provider in service.providers}
         self._journal = journal
         self._drain_seconds = drain_seconds
-        self._allowance_seconds = allowance_seconds
         self._rates = rates or {}
         self._turns = {name: asyncio.Lock() for name in self._rates}
         self._held_bytes = 0
@@ -350,7 +346,7 @@ class Gateway:
         return found
 
     async def _wait_to_send(self, call: _Call, sent: Request | None) -> None:
-        """Wait for a call's share of a budget and for its turn, and record that it is sent.
+        """Reserve what a call may cost, wait for its turn, and record that it is sent.
 
         Raises:
             _Refusal: it may not be sent.
@@ -358,8 +354,8 @@ class Gateway:
         """
         if sent is None or call.route.api is Api.UNCOUNTED:
             return
+        self._reserve_budget(call, sent)
         try:
-            await self._reserve_budget(call, sent)
             await self._take_turn(call, sent)
         except asyncio.CancelledError:
             if call.waits:
@@ -403,35 +399,27 @@ class Gateway:
                 return
             await asyncio.sleep(_SETTLE_SECONDS)
 
-    async def _reserve_budget(self, call: _Call, sent: Request) -> None:
-        """Reserve the most that a call may cost; wait while more of a shared budget is requested from the engine."""
-        give_up, pause = time.monotonic() + self._allowance_seconds, _ALLOWANCE_POLL_SECONDS
-        while True:
-            try:
-                self._ledger.admit(
-                    call.id,
-                    call.model,
-                    call.input_characters,
-                    sent.most_output_tokens,
-                    service_tier=sent.service_tier,
-                )
-            except OverBudget as error:
-                # The status with which providers report a used-up quota; 400 is Anthropic's.
-                status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
-                outcome = CallOutcome.SHARED_BUDGET if error.is_shared else CallOutcome.BUDGET
-                raise _Refusal(status, _sentence(error), "quota", outcome) from None
-            except OSError as error:
-                text = f"The gateway can't ask for more of the budget: {error.strerror}."
-                raise _Refusal(503, text, "server") from None
-            except AllowanceNeeded:
-                if time.monotonic() > give_up:
-                    text = "The engine, which grants the budget of this run's sweep, does not answer."
-                    raise _Refusal(503, text, "server") from None
-                self._record_waiting(call)
-                await asyncio.sleep(pause)
-                pause = min(1.5 * pause, _LONGEST_ALLOWANCE_POLL_SECONDS)
-            else:
-                return
+    def _reserve_budget(self, call: _Call, sent: Request) -> None:
+        """Reserve the most that a call may cost.
+
+        Raises:
+            _Refusal: it fits no budget.
+        """
+        try:
+            self._ledger.admit(
+                call.id,
+                call.model,
+                call.input_characters,
+                sent.most_output_tokens,
+                service_tier=sent.service_tier,
+            )
+        except OverBudget as error:
+            # The status with which providers report a used-up quota; 400 is Anthropic's.
+            status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
+            outcome = CallOutcome.SHARED_BUDGET if error.is_shared else CallOutcome.BUDGET
+            raise _Refusal(status, _sentence(error), "quota", outcome) from None
+        except EngineSilent as error:
+            raise _Refusal(503, _sentence(error), "server") from None
 
     def _refuse(
         self, provider: ModelProvider | None, call: _Call | None, refusal: _Refusal

@@ -188,7 +188,7 @@ class HeartbeatWriter:
         self._has_proxy = bool(order.allowed_hosts)
         self._every_seconds = every_seconds
         self._number = 0
-        self._beat_at, self._news = -math.inf, (0, 0)
+        self._beat_at, self._events = -math.inf, 0
         self._usage, self._model_calls, self._has_traffic = 0, 0, False
 
     def beat(
@@ -201,12 +201,15 @@ class HeartbeatWriter:
             ended: whether this is the last heartbeat.
             staging: the staging of its data, while that is under way.
         """
-        now, news = time.monotonic(), self._look(attempt)
-        if not ended and news == self._news and now - self._beat_at < self._every_seconds - _EARLY_SECONDS:
+        now, events = time.monotonic(), 0 if attempt is None else attempt.events_bytes
+        if (
+            not ended
+            and events == self._events
+            and now - self._beat_at < self._every_seconds - _EARLY_SECONDS
+        ):
             return False
-        events, asked = news
         usage = 0 if attempt is None else attempt.usage_bytes
-        if ended or usage != self._usage or asked != self._news[1]:
+        if ended or usage != self._usage:
             self._measure()
         self._usage = usage
         beat = Heartbeat(
@@ -220,29 +223,18 @@ class HeartbeatWriter:
             staged=None if staging is None else staging.bytes_done,
             to_stage=None if staging is None else staging.bytes_needed,
             has_traffic=self._has_traffic,
-            asked=asked,
         )
         try:
             self._file.append([asdict(beat)], durable=True)
         except OSError:
             return False  # the fence counts from the last successful one
         self._number += 1
-        self._beat_at, self._news = now, news
+        self._beat_at, self._events = now, events
         return True
 
     def close(self) -> None:
         """Close the file of heartbeats."""
         self._file.close()
-
-    def _look(self, attempt: RunnerAttempt | None) -> tuple[int, int]:
-        """Return what triggers a heartbeat: the size of the events, and the version of the gateway's request."""
-        if attempt is None:
-            return 0, 0
-        asked = 0
-        if protocol.ALLOWANCE_REQUEST in attempt.names:
-            with suppress(FileNotFoundError):
-                asked = (self._folder / protocol.ALLOWANCE_REQUEST).stat().st_mtime_ns
-        return attempt.events_bytes, asked
 
     def _measure(self) -> None:
         """Read the sizes of other processes' files; as often as usage is measured, which is less often in long jobs."""

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Ending, ServiceRestarted, Started, Tidied
 from mlebench_console.foundation import files
-from mlebench_console.foundation.amounts import Amounts
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.problems import DataProblem
 
@@ -38,8 +37,7 @@ EXIT = "exit.json"
 VALIDATIONS = "validations.jsonl"
 MODEL_CALLS = "model_calls.jsonl"
 OPEN_CALLS = "model_calls.open.jsonl"
-ALLOWANCE = "allowance.json"
-ALLOWANCE_REQUEST = "allowance_wanted.json"
+SHARED_BUDGET = "shared_budget.json"
 RECORDED_CALLS = "recorded_calls.jsonl"
 GATEWAY_LOCK = "gateway.lock"
 GATEWAY_LOG = "gateway.log"
@@ -324,32 +322,18 @@ class GivenGpus:
 
 
 @dataclass(frozen=True)
-class RunAllowance:
-    """allowance.json: the amounts that all model calls of the attempt may reach for now; None for no limit.
+class BudgetNotice:
+    """shared_budget.json: whether the budgets that the attempt shares with other runs have anything left.
 
     Attributes:
-        used_up: whether the shared budgets are used up, so that waiting for more is useless.
-        of: the owner of the budgets, in words.
+        at: when the engine wrote it, by its clock.
+        used_up: whose budget is used up, in words, so that calls are refused; empty: calls may go on.
+        in_money: whether money is limited, so that models without a price are refused.
     """
 
-    calls: int | None
-    tokens: int | None
-    usd: float | None
-    used_up: bool
-    of: str
-
-
-@dataclass(frozen=True)
-class AllowanceRequest:
-    """allowance_wanted.json: the amounts that all model calls of the attempt would reach.
-
-    Attributes:
-        least: with the next call, as far as known before it is answered.
-        wanted: with the most that it and another one may cost.
-    """
-
-    least: Amounts
-    wanted: Amounts
+    at: float
+    used_up: str
+    in_money: bool
 
 
 @dataclass(frozen=True)
@@ -370,7 +354,6 @@ class Heartbeat:
         ended: whether exit.json has been written.
         staged, to_stage: the dataset's bytes that are on the node, and all; None when staging is over.
         has_traffic: whether traffic.json exists.
-        asked: changes whenever the model gateway requests more of a shared budget (`allowance_wanted.json`).
     """
 
     number: int
@@ -383,7 +366,6 @@ class Heartbeat:
     staged: int | None = None
     to_stage: int | None = None
     has_traffic: bool = False
-    asked: int = 0
 
 
 @dataclass(frozen=True)
@@ -531,8 +513,7 @@ Record = TypeVar(
     Tidied,
     InboxEntry,
     Traffic,
-    RunAllowance,
-    AllowanceRequest,
+    BudgetNotice,
     StagingOrder,
     GivenGpus,
     ImageFile,
@@ -548,6 +529,7 @@ def write(
     | Ending
     | Tidied
     | InboxEntry
+    | BudgetNotice
     | StagingOrder
     | GivenGpus
     | ImageFile,

@@ -1,9 +1,8 @@
-"""Budgets of model calls that the runs of a sweep or an experiment share, and each attempt's allowance."""
+"""Budgets of model calls that the runs of a sweep or an experiment share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 
 from mlebench_console.foundation.amounts import Budget
@@ -34,24 +33,12 @@ class SharedBudget(Budget):
 
 
 @dataclass(frozen=True)
-class Allowance:
-    """The amounts that all calls of one attempt together may reach, from its shared budgets."""
-
-    attempt_id: int
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-
-
-@dataclass(frozen=True)
 class SharingAttempt:
     """An attempt whose agent may be running, and the sweep whose budgets it shares."""
 
     id: int
     directory: str
     sweep_id: str
-    placement: str
-    token: str
 
 
 _OCCUPYING = ", ".join(f"'{state}'" for state in sorted(OCCUPYING))
@@ -120,22 +107,6 @@ def attempts_at_work(database: Database) -> list[SharingAttempt]:
     """Read the attempts whose agents may be running."""
     return database.records(
         SharingAttempt,
-        "SELECT attempts.id, directory, sweep_id, placement, token FROM runs JOIN attempts ON attempts.run_id = runs.id"
+        "SELECT attempts.id, directory, sweep_id FROM runs JOIN attempts ON attempts.run_id = runs.id"
         f" AND attempts.number = runs.attempts WHERE runs.state IN ({_OCCUPYING}) ORDER BY attempts.id",
     )
-
-
-def allowances(database: Database) -> dict[int, Allowance]:
-    """Read the attempts' allowances, by their number."""
-    found = database.records(Allowance, "SELECT * FROM allowances")
-    return {allowance.attempt_id: allowance for allowance in found}
-
-
-def allow(database: Database, allowed: Iterable[Allowance]) -> None:
-    """Store attempts' allowances, which must happen before the attempts can read them."""
-    with database.transaction():
-        database.execute_many(
-            "INSERT OR REPLACE INTO allowances (attempt_id, calls, tokens, usd)"
-            " VALUES (:attempt_id, :calls, :tokens, :usd)",
-            [asdict(one) for one in allowed],
-        )

@@ -103,6 +103,18 @@ def of_attempt(database: Database, attempt_id: int) -> list[ModelUse]:
     return database.records(ModelUse, "SELECT * FROM model_use WHERE attempt_id = ?", (attempt_id,))
 
 
+def amounts_of_sweep(database: Database, sweep_id: str) -> Amounts:
+    """Read what the runs of a sweep have used, with all their attempts."""
+    found = database.record(
+        Amounts,
+        "SELECT COALESCE(SUM(calls), 0) AS calls, COALESCE(SUM(input_tokens + output_tokens), 0) AS tokens,"
+        " TOTAL(charged) AS usd FROM model_use JOIN attempts ON attempts.id = attempt_id"
+        " JOIN runs ON runs.id = run_id WHERE sweep_id = ?",
+        (sweep_id,),
+    )
+    return Amounts() if found is None else found
+
+
 def by_run(database: Database, sweep_id: str | None = None) -> dict[int, list[UseOfRun]]:
     """Read the usage of attempts by run, of one sweep or all, without runs that made no model calls."""
     only = "" if sweep_id is None else " WHERE sweep_id = ?"

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mlebench_console.environment.gateway.budget import (
-    AllowanceNeeded,
+    SILENCE_SECONDS,
+    EngineSilent,
     Ledger,
+    NoticeReader,
     OverBudget,
-    SharedAllowance,
 )
 from mlebench_console.environment.gateway.dialects import Usage
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall, OpenCall
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import AllowanceRequest, RunAllowance
-from mlebench_console.foundation import files
+from mlebench_console.environment.runner.protocol import BudgetNotice
 from mlebench_console.foundation.amounts import Budget
+from tests.clocks import HandClock
 
 PRICES = price_table({"dear": TokenPrice(10, 10)})
 HALF = Usage(input_tokens=25_000, output_tokens=25_000)  # of a dollar
@@ -76,56 +77,87 @@ def test_a_gateway_that_follows_knows_what_was_spent(tmp_path: Path) -> None:
         ledger.admit("3", "dear", 10, 10)
 
 
-def allow(folder: Path, **given: object) -> None:
-    values = {"calls": None, "tokens": None, "usd": None, "used_up": False, "of": "the sweep s"}
-    files.write_json(folder / protocol.ALLOWANCE, values | given)
+class Sharing:
+    """A ledger with the notices that its engine writes, on a clock of its own."""
+
+    def __init__(self, folder: Path, *notices: BudgetNotice) -> None:
+        self.path = folder / protocol.SHARED_BUDGET
+        self.clock = HandClock()
+        for notice in notices:
+            protocol.write(self.path, notice)
+        self.reader = NoticeReader(folder, self.clock.monotonic)
+        self.ledger = Ledger(Budget(), PRICES, self.reader)
+
+    def hears(self, used_up: str = "", *, in_money: bool = False) -> None:
+        protocol.write(self.path, BudgetNotice(1.0, used_up, in_money))
+
+    def admit(self, model: str = "dear") -> None:
+        self.ledger.admit("1", model, 400, 900)
 
 
-def wanted(folder: Path) -> AllowanceRequest:
-    return protocol.read(folder / protocol.ALLOWANCE_REQUEST, AllowanceRequest)
-
-
-def test_a_call_waits_for_its_part_of_a_shared_budget_and_says_what_it_needs(tmp_path: Path) -> None:
-    ledger = Ledger(Budget(), PRICES, SharedAllowance(tmp_path))
-    ledger.admit("1", "dear", 400, 900)  # nothing is shared
-    ledger.add(ended(1, Usage(input_tokens=100, output_tokens=50)))
-    allow(tmp_path, tokens=0)
-    with pytest.raises(AllowanceNeeded):
-        ledger.admit("2", "dear", 400, 900)
-    least = wanted(tmp_path).least
-    assert (least.calls, least.tokens) == (2, 250)
-    assert least.usd == pytest.approx(0.0025)
-    assert wanted(tmp_path).wanted.tokens == 150 + 2 * 1000
-    allow(tmp_path, tokens=250)
-    ledger.admit("2", "dear", 400, 900)
-    with pytest.raises(AllowanceNeeded):
-        ledger.admit("3", "dear", 4, 10)
-    allow(tmp_path, tokens=250, used_up=True)
+def test_a_call_is_refused_while_the_engine_says_that_a_shared_budget_is_used_up(tmp_path: Path) -> None:
+    sharing = Sharing(tmp_path)
+    sharing.admit()  # nothing is shared
+    sharing.hears()
+    sharing.admit()
+    sharing.hears("the sweep s")
     with pytest.raises(OverBudget, match="the budget of the sweep s is used up") as refused:
-        ledger.admit("3", "dear", 4, 10)
+        sharing.admit()
     assert refused.value.is_shared
+    sharing.hears()
+    sharing.admit()
 
 
-def test_more_is_asked_for_before_it_is_needed(tmp_path: Path) -> None:
-    ledger = Ledger(Budget(), PRICES, SharedAllowance(tmp_path))
-    allow(tmp_path, calls=1)
-    ledger.admit("1", "dear", 4, 10)
-    assert wanted(tmp_path).wanted.calls == 2
+def test_calls_are_refused_when_the_engine_has_said_nothing_for_ten_minutes_until_it_does(
+    tmp_path: Path,
+) -> None:
+    sharing = Sharing(tmp_path, BudgetNotice(1.0, "", in_money=False))
+    sharing.admit()
+    sharing.clock.moment += SILENCE_SECONDS
+    sharing.admit()
+    sharing.clock.moment += 1
+    with pytest.raises(EngineSilent):
+        sharing.admit()
+    sharing.hears()
+    sharing.admit()
+    sharing.clock.moment += SILENCE_SECONDS
+    sharing.hears()
+    sharing.reader.look()
+    sharing.clock.moment += SILENCE_SECONDS
+    sharing.admit()
+
+
+def test_a_notice_counts_from_when_it_was_seen_first_whatever_its_own_clock_says(tmp_path: Path) -> None:
+    sharing = Sharing(tmp_path, BudgetNotice(9e9, "", in_money=False))
+    sharing.reader.look()
+    sharing.clock.moment += SILENCE_SECONDS + 1
+    for _ in range(2):
+        with pytest.raises(EngineSilent):
+            sharing.admit()
+
+
+def test_a_budget_that_is_no_longer_shared_limits_nothing(tmp_path: Path) -> None:
+    sharing = Sharing(tmp_path, BudgetNotice(1.0, "the sweep s", in_money=False))
+    sharing.path.unlink()
+    sharing.clock.moment += 2 * SILENCE_SECONDS
+    sharing.admit()
 
 
 def test_with_a_shared_budget_in_money_models_without_a_price_are_refused(tmp_path: Path) -> None:
-    allow(tmp_path, usd=1.0)
+    sharing = Sharing(tmp_path, BudgetNotice(1.0, "", in_money=True))
     with pytest.raises(OverBudget, match="price of 'free-for-all' is not known"):
-        Ledger(Budget(), PRICES, SharedAllowance(tmp_path)).admit("1", "free-for-all", 1, 1)
+        sharing.admit("free-for-all")
 
 
-def test_a_damaged_allowance_allows_nothing_until_there_is_another(tmp_path: Path) -> None:
-    (tmp_path / protocol.ALLOWANCE).write_text("{")
-    ledger = Ledger(Budget(), PRICES, SharedAllowance(tmp_path))
-    with pytest.raises(AllowanceNeeded):
-        ledger.admit("1", "dear", 1, 1)
-    files.write_json(tmp_path / protocol.ALLOWANCE, asdict(RunAllowance(1, None, None, False, "")))
-    ledger.admit("1", "dear", 1, 1)
+def test_a_damaged_notice_is_no_sign_of_life_and_another_one_replaces_it(tmp_path: Path) -> None:
+    sharing = Sharing(tmp_path)
+    sharing.path.write_text("{")
+    with pytest.raises(EngineSilent):
+        sharing.admit()
+    sharing.hears()
+    sharing.admit()
+    sharing.path.write_text("{")
+    sharing.admit()
 
 
 def test_a_service_without_a_price_fits_no_budget_in_money_and_others_count_by_theirs() -> None:

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from mlebench_console.environment.container.redaction import MARK
 from mlebench_console.environment.gateway import records
-from mlebench_console.environment.gateway.budget import Ledger
+from mlebench_console.environment.gateway.budget import SILENCE_SECONDS, Ledger, NoticeReader
 from mlebench_console.environment.gateway.dialects import Grant, Usage
 from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.rates import SharedRate
@@ -27,7 +27,7 @@ from mlebench_console.environment.gateway.recording import RecordedCall, Recorde
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.gateway.server import Gateway, Service
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.environment.runner.protocol import BudgetNotice, ModelProvider
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.amounts import Budget
 from tests.clocks import HandClock
@@ -88,6 +88,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             url: str = "",
             drain_seconds: float = 5.0,
             budget: Budget | None = None,
+            notices: NoticeReader | None = None,
             recorder: Recorder | None = None,
             rates: Mapping[str, SharedRate] | None = None,
         ) -> Between:
@@ -100,7 +101,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             roots = {"openai": f"{there}/v1"}
             served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
             service = Service(TOKEN, served, grants, dict.fromkeys(names, KEY))
-            ledger = Ledger(budget or Budget(), price_table({}))
+            ledger = Ledger(budget or Budget(), price_table({}), notices)
             journal = Journal(tmp_path, ledger.add)
             gateway = Gateway(
                 service,
@@ -577,6 +578,29 @@ async def test_a_used_up_budget_is_answered_as_the_provider_would(
         assert answer.headers["x-should-retry"] == "false"
     assert len(between.provider.asked) == 1
     assert [call.outcome for call in between.calls] == [CallOutcome.OK, CallOutcome.BUDGET]
+
+
+async def test_a_shared_budget_is_answered_alike_and_the_silence_of_the_engine_as_a_failing_server(
+    start: Start, tmp_path: Path
+) -> None:
+    clock = HandClock()
+    notice = tmp_path / protocol.SHARED_BUDGET
+    protocol.write(notice, BudgetNotice(1.0, "the sweep s", in_money=False))
+    between = await start(notices=NoticeReader(tmp_path, clock.monotonic))
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert (answer.status, answer.headers["x-should-retry"]) == (429, "false")
+        assert "The budget of the sweep s is used up." in await answer.text()
+    protocol.write(notice, BudgetNotice(2.0, "", in_money=False))
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert answer.status == 200
+    clock.moment += SILENCE_SECONDS + 1
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert answer.status == 503
+        assert "x-should-retry" not in answer.headers
+        assert "server_error" in await answer.text()
+    assert len(between.provider.asked) == 1
+    outcomes = [CallOutcome.SHARED_BUDGET, CallOutcome.OK, CallOutcome.REFUSED]
+    assert [call.outcome for call in between.calls] == outcomes
 
 
 async def test_models_are_listed_and_cost_nothing(start: Start) -> None:
