@@ -46,8 +46,6 @@ _KEYS = 100
 _STOPPED_SECONDS = 60.0
 _HUGE = 5 << 30
 _SEARCHED = 256 << 20
-_MERGED = 12
-_DAY = 86_400
 _NEEDLE = b"a line that holds Needle-4711\n"
 
 
@@ -65,7 +63,6 @@ def measure(rounds: int) -> Iterator[Comparison | Reading]:
             yield from _keys(busy)
             yield from _stopped(busy)
         yield from _large_logs(busy, rounds)
-        yield from _merged_logs(busy, rounds)
 
 
 def _console(folder: Path, screen: str) -> tuple[str, ...]:
@@ -218,29 +215,6 @@ def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
         yield _search(busy, log, run, typed, flags, promise, rounds)
 
 
-def _merged_logs(busy: Path, rounds: int) -> Iterator[Reading]:
-    """Logs of whole days with a line each second, marked on the sweep and read as one."""
-    for number in range(_MERGED):
-        run = console_world.first_live(places_in(busy), registry.splits()["low"][number])
-        _make_day(busy / "state" / "runs" / PLAYED / f"run-{run}" / protocol.LOG, number)
-    opened, taken = [], []
-    for _round in range(rounds):
-        with _opened(busy, f"sweep:{PLAYED}", b"played") as terminal:
-            time.sleep(_SETTLED_SECONDS)
-            terminal.type("g " + "j " * (_MERGED - 1))
-            time.sleep(_SETTLED_SECONDS)  # until all are marked
-            before = terminal.peak_memory
-            began = time.perf_counter()
-            terminal.type("L")
-            opened.append(terminal.until(b"THE-VERY-LAST-LINE") - began)
-            terminal.type("g")
-            terminal.until(b"THE-VERY-FIRST-LINE")
-            taken.append(terminal.peak_memory - before)
-    name = f"{_MERGED} merged logs of 24 h"
-    yield Reading("console", f"{name} opened at their end", 1000 * statistics.median(opened), "ms", 1000.0)
-    yield Reading("console", f"memory that {name} take", statistics.median(taken) / 1e6, "MB", 60.0)
-
-
 def _fill_in(terminal: Terminal, text: str) -> None:
     """Type into a field and let it be drawn, so that only what Enter does is measured."""
     terminal.type(text)
@@ -278,19 +252,6 @@ def _make_sparse(log: Path, size: int) -> None:
         stream.write(b"THE-VERY-FIRST-LINE\n" + b"then many more\n" * 1000)
         stream.seek(size)
         stream.write(b"\n" + b"and many before\n" * 1000 + b"THE-VERY-LAST-LINE\n")
-
-
-def _make_day(log: Path, number: int) -> None:
-    """A line each second for a day, with the index of a warden; logs print a moment after one another."""
-    texts = [
-        b"epoch %d, loss %.5f, and what to try next" % (second, 1 / (second + 1)) for second in range(_DAY)
-    ]
-    texts[0], texts[-1] = b"THE-VERY-FIRST-LINE", b"THE-VERY-LAST-LINE"
-    began, start = time.time() - _DAY, 0
-    with log.open("wb") as stream, log.with_suffix(".times").open("wb") as times:
-        for second, text in enumerate(texts):
-            times.write(b"%d %.3f\n" % (start, began + second + number / _MERGED))
-            start += stream.write(text + b"\n")
 
 
 def _make_searchable(log: Path, size: int) -> None:

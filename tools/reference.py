@@ -172,7 +172,7 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         " `problems`; a hunk has its `heading` too",
         (SettingChange, FileChange, Hunk, DiffLine),
     ),
-    ("runs logs; engine logs", "a list of lines with `text`, and `run` where several logs are merged", ()),
+    ("runs logs; engine logs", "a list of lines with `text`, and `run` where there are several logs", ()),
     ("make-submission", "the lines of the list", (SubmissionLine,)),
 )
 

@@ -15,7 +15,7 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Following, Json, Lines, new_group, places_of
-from mlebench_console.console.cli.output import say, say_json, say_log
+from mlebench_console.console.cli.output import say, say_json, say_logs
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.problems import DataProblem
 
@@ -74,7 +74,7 @@ def logs(context: typer.Context, lines: Lines = 50, following: Following = False
     log = places_of(context).engine_log
     if not log.exists():
         raise DataProblem(f"there is no {log}", "no engine was started on this state yet")
-    say_log(LogFile(log, one_part), lines, json=json, following=following)
+    say_logs({"": LogFile(log, one_part)}, lines, json=json, following=following)
 
 
 @app.command()

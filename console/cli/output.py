@@ -1,4 +1,4 @@
-"""What commands print: sanitised text, tables, JSON, logs that are followed, and the clipboard."""
+"""What commands print: sanitised text, tables, JSON, logs, and the clipboard."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _LONGEST_CLIPBOARD = 74_994
 _TERMINAL = Path("/dev/tty")
 _FOLLOW_SECONDS = 0.25
-_LINES_AT_ONCE = 100
 # How far what has no room beside a row is moved to the right below it.
 _BELOW = 4
 # Names that a narrow terminal cuts, and how much of them it leaves.
@@ -301,80 +300,58 @@ def say_checks(checks: Sequence[Check]) -> None:
             say(f"         {check.next_step}")
 
 
-def say_log(
-    file: LogFile,
+def say_logs(
+    logs: Mapping[str, LogFile],
     lines: int,
     *,
     json: bool,
     following: bool = False,
-    renewed: Callable[[], LogFile | None] | None = None,
+    renewed: Callable[[], Mapping[str, LogFile]] = dict,
 ) -> None:
-    """Write a log's last lines as harmless text and, where it is followed, whole lines as they are added; close it.
+    """Write the last lines of logs as harmless text and, where they are followed, whole lines as they are added.
 
     Args:
-        file: the log.
-        lines: how many of the last lines.
+        logs: by the names that their lines stand behind, which may be empty for a single one; they get closed.
+        lines: how many of the last lines of each.
         json: write them as one JSON document.
-        following: go on as it grows.
-        renewed: asked before each look while it is followed, returns the log to go on with where there is a new one.
+        following: go on as they grow.
+        renewed: asked before each look while they are followed, returns those that go on in another file.
 
     Raises:
-        UsageProblem: it is to be followed, and to be one JSON document.
+        UsageProblem: they are to be followed, and to be one JSON document.
     """
+    from mlebench_console.console.logs.following import FollowedLog
+
     if json and following:
         raise UsageProblem(
             "a log that is followed has no end", "--json prints one document", "Leave one out."
         )
+    followed = {name: FollowedLog(file) for name, file in logs.items()}
+    width = max(map(len, followed))
+
+    def say_lines(name: str, found: Iterable[LogLine]) -> None:
+        for line in found:
+            say(f"{name:<{width}} | {line.text}" if name else line.text)
+        sys.stdout.flush()
+
     try:
-        file.refresh()
-        shown = file.backward(file.end, lines)
+        ends = {name: log.last_lines(lines, only_whole=following) for name, log in followed.items()}
         if json:
-            say_json([{"run": _run_of(file, line), "text": line.text} for line in shown])
+            say_json([{"run": name or None, "text": line.text} for name in ends for line in ends[name]])
             return
-        position = file.end
-        if following and shown and not shown[-1].is_whole:
-            position = shown.pop().start
-        _say_lines(file, shown)
+        for name, found in ends.items():
+            say_lines(name, found)
         while following:
             time.sleep(_FOLLOW_SECONDS)
-            other, restarts = None if renewed is None else renewed(), file.restarts
-            if file.refresh() or other is not None:
-                if file.restarts > restarts:
-                    position = file.restarted_at
-                position = _say_whole_lines(file, max(position, file.begin))
-            if other is not None:
-                _say_lines(file, file.forward(position, _LINES_AT_ONCE))  # nothing completes its last line
-                file.close()
-                file, position = other, 0
+            others = renewed()
+            for name, log in followed.items():
+                say_lines(name, log.new_lines(has_ended=name in others))
+            for name, file in others.items():
+                followed[name].close()
+                followed[name] = FollowedLog(file)
     finally:
-        file.close()
-
-
-def _say_whole_lines(file: LogFile, position: int) -> int:
-    """Write the whole lines from a position on, and return where the last one ends.
-
-    What is so long that it is cut counts as whole as soon as something follows.
-    """
-    while True:
-        lines = file.forward(position, _LINES_AT_ONCE)
-        whole = [line for line in lines if line.is_whole or line.end < file.end]
-        if not whole:
-            return position
-        _say_lines(file, whole)
-        position = whole[-1].end
-
-
-def _run_of(file: LogFile, line: LogLine) -> str | None:
-    """Return the run that a line is from; None if the log is not merged from several."""
-    label = file.label_of(line.start)
-    return None if label is None else label.text
-
-
-def _say_lines(file: LogFile, lines: Sequence[LogLine]) -> None:
-    for line in lines:
-        run = _run_of(file, line)
-        say(line.text if run is None else f"{run}  {line.text}")
-    sys.stdout.flush()
+        for log in followed.values():
+            log.close()
 
 
 def say_columns(

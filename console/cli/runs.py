@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from mlebench_console.console.cli.common import (
     places_of,
     reading_state,
 )
-from mlebench_console.console.cli.output import complain, say, say_json, say_log, say_rows, say_table
+from mlebench_console.console.cli.output import complain, say, say_json, say_logs, say_rows, say_table
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, RunState
@@ -33,6 +33,7 @@ from mlebench_console.state.records import HERE
 
 if TYPE_CHECKING:
     from mlebench_console.console.actions.action import Action
+    from mlebench_console.console.logs.following import RunLog
     from mlebench_console.console.logs.reader import LogFile
     from mlebench_console.console.nouns.call import RunCalls
     from mlebench_console.console.views.code import Version, VersionCode, VersionDifference
@@ -294,46 +295,48 @@ def logs(
     following: Following = False,
     json: Json = False,
 ) -> None:
-    """Print the end of a run's log; the logs of several runs are merged by time."""
-    from mlebench_console.console.logs.merged import MergedLog, Source, sources
+    """Print the end of a run's log; of several runs, each line behind its run."""
+    from mlebench_console.console.logs.following import run_logs
     from mlebench_console.console.logs.reader import LogFile
 
     with reading_state(context) as database:
         found = [find_run(database, name) for name in run]
-        logs_of = {one.id: sources(database, [one.id]) for one in found}
+        logs = {log.run_id: log for log in run_logs(database, [one.id for one in found])}
         for one in found:
-            if not logs_of[one.id]:
+            if one.id not in logs:
                 raise DataProblem(f"run {one.id} has no log", f"it is {one.state}")
-            if not logs_of[one.id][0].log.exists():
-                raise DataProblem(f"run {one.id} has no log", f"there is no {logs_of[one.id][0].log}")
-        shown = [source for one in found for source in logs_of[one.id]]
+            if not logs[one.id].path.exists():
+                raise DataProblem(f"run {one.id} has no log", f"there is no {logs[one.id].path}")
 
-        def log_of(chosen: Sequence[Source]) -> LogFile:
-            return LogFile(chosen[0].log) if len(chosen) == 1 else MergedLog(chosen)
+        def renewed() -> Mapping[str, LogFile]:
+            """Return the logs of the runs that were launched again since the last look."""
+            latest = {log.run_id: log for log in run_logs(database, list(logs))}
+            others = [log for log in latest.values() if log.path != logs[log.run_id].path]
+            logs.update(latest)
+            if others:
+                complain("launched again: what follows is of the new attempt")
+            return opened(others)
 
-        def renewed() -> LogFile | None:
-            """Return the log of what was launched again since the last look."""
-            nonlocal shown
-            latest = list(sources(database, [one.id for one in found]))
-            if latest == shown:
-                return None
-            shown = latest
-            complain("launched again: what follows is of the new attempt")
-            return log_of(shown)
+        def opened(chosen: Iterable[RunLog]) -> dict[str, LogFile]:
+            return {log.name if len(logs) > 1 else "": LogFile(log.path) for log in chosen}
 
-        say_log(
-            log_of(shown), lines, json=json, following=following, renewed=_every(_RENEWED_SECONDS, renewed)
+        say_logs(
+            opened(logs.values()),
+            lines,
+            json=json,
+            following=following,
+            renewed=_every(_RENEWED_SECONDS, renewed),
         )
 
 
-def _every(seconds: float, look: Callable[[], LogFile | None]) -> Callable[[], LogFile | None]:
+def _every(seconds: float, look: Callable[[], Mapping[str, LogFile]]) -> Callable[[], Mapping[str, LogFile]]:
     """Return a function that calls `look` at most once in this interval."""
     looked_at = time.monotonic()
 
-    def look_now_and_then() -> LogFile | None:
+    def look_now_and_then() -> Mapping[str, LogFile]:
         nonlocal looked_at
         if time.monotonic() - looked_at < seconds:
-            return None
+            return {}
         looked_at = time.monotonic()
         return look()
 

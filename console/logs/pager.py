@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from mlebench_console.console.logs.pattern import Pattern
-from mlebench_console.console.logs.reader import Label, LineCount, LogFile, LogLine
+from mlebench_console.console.logs.reader import LogFile, LogLine, LogName
+from mlebench_console.console.logs.search import LineCount, Pattern, count_lines, matching_lines, search
 from mlebench_console.foundation.problems import UsageProblem
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Page:
         selected: the number of lines in the selection.
         numbers: the lines' numbers, if shown and known.
         moments: when the lines were printed, if shown and known.
-        labels: each line's run, in a merged log.
+        names: each line's log, where there are several.
         note: a message about the result of the last command.
     """
 
@@ -73,7 +73,7 @@ class Page:
     selected: int = 0
     numbers: tuple[int | None, ...] = ()
     moments: tuple[float | None, ...] = ()
-    labels: tuple[Label | None, ...] = ()
+    names: tuple[LogName | None, ...] = ()
     note: str = ""
 
 
@@ -147,7 +147,7 @@ class LogCursor:
             selected=self._selected(),
             numbers=self._numbers(lines),
             moments=self._moments(lines),
-            labels=tuple(file.label_of(line.start) for line in lines),
+            names=tuple(file.name_at(line.start) for line in lines),
             note=self._note,
         )
 
@@ -225,11 +225,11 @@ class LogCursor:
             self._note = "nothing to search for yet: type /"
             return
         file, begin, note = self.file, self._search_from(back=back), ""
-        found = file.search(self._pattern, begin, back=back, wanted=self._wanted)
+        found = search(file, self._pattern, begin, back=back, wanted=self._wanted)
         if found is None and self._wanted():
             # Wrap around: search the rest of the log from its other end.
             other = file.end if back else file.begin
-            found = file.search(self._pattern, other, back=back, wanted=self._wanted, until=begin)
+            found = search(file, self._pattern, other, back=back, wanted=self._wanted, until=begin)
             note = f"from the {'end' if back else 'beginning'} again"
         if found is None:
             self._note = "no hit" if self._wanted() else "search stopped"
@@ -267,7 +267,7 @@ class LogCursor:
         if self._mark is None:
             return 0
         start = min(self._mark, self._top)
-        return self.file.count_lines(start, min(self._page_end, start + _MOST_SELECTED), self._filter)
+        return count_lines(self.file, start, min(self._page_end, start + _MOST_SELECTED), self._filter)
 
     def take_selection(self, most: int = _MOST_SELECTED) -> tuple[bytes, bool]:
         """Return the selection, or without one the page, and whether it was cut; removes the mark.
@@ -278,7 +278,8 @@ class LogCursor:
         start = self._top if self._mark is None else min(self._mark, self._top)
         end, self._mark = self._page_end, None
         if self._filter is None:
-            content = b"".join(self.file.blocks(start, min(end, start + most + 1)))
+            blocks = self.file.blocks(start, min(end, start + most + 1))
+            content = b"".join(block for _position, block in blocks)
         else:
             content = b"\n".join(self._matching(self._filter, start, end, most))
         return content[:most], len(content) > most
@@ -287,7 +288,7 @@ class LogCursor:
         """Yield the lines with a match between two positions, until they exceed `most` bytes."""
         size = 0
         while size <= most and start < end:
-            line = self.file.search(pattern, start, wanted=self._wanted, until=end)
+            line = search(self.file, pattern, start, wanted=self._wanted, until=end)
             if line is None:
                 return
             yield line.content
@@ -313,12 +314,12 @@ class LogCursor:
     def _forward(self, position: int, count: int) -> list[LogLine]:
         if self._filter is None:
             return self.file.forward(position, count)
-        return self.file.matching(self._filter, position, count, wanted=self._wanted)
+        return matching_lines(self.file, self._filter, position, count, wanted=self._wanted)
 
     def _backward(self, position: int, count: int) -> list[LogLine]:
         if self._filter is None:
             return self.file.backward(position, count)
-        return self.file.matching(self._filter, position, count, back=True, wanted=self._wanted)
+        return matching_lines(self.file, self._filter, position, count, back=True, wanted=self._wanted)
 
     def _begin_anew(self) -> None:
         """Forget all positions, which are invalid after a restart of the log."""

@@ -1,4 +1,4 @@
-"""Reading a log of any size and number of parts by position: lines, times and searches.
+"""Reading a log of any size and number of parts by position: lines and times. Searching is in `search`.
 
 Positions count the bytes that the agent printed. A log that exceeded its size limit lacks its middle, and has a line
 that says so there. Only a few blocks of the log and of its time index are in memory at any time.
@@ -10,24 +10,20 @@ import errno
 import math
 import os
 import stat
-import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from mlebench_console.console.logs.pattern import Pattern
 from mlebench_console.environment.container.run_log import LogPart, log_parts
 
 # Longer lines are cut at multiples of this, so that the cuts are the same when reading forward and backward.
 LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 16
+# What is read through in blocks: below the allocator's mmap threshold, as mapping each anew would halve the speed.
+SCAN_BLOCK = 96 << 10
 _FIRST_LOOK = 512
-# Below the allocator's mmap threshold: mapping each block anew would halve the speed.
-_SEARCH_BLOCK = 96 << 10
-# Small enough to handle keys between two slices, large enough to count at the speed of the disk.
-_COUNT_SLICE = 1 << 20
 # An entry of the index has about twenty bytes.
 _LONGEST_ENTRY = 64
 _INDEX_BLOCK = 4096
@@ -53,8 +49,8 @@ class LogLine:
 
 
 @dataclass(frozen=True)
-class Label:
-    """The run of a line in a merged log: its number among the runs, and its name."""
+class LogName:
+    """The name of one of several logs, and its number among them."""
 
     number: int
     text: str
@@ -79,15 +75,10 @@ class TimeIndex:
     """The file with the times at which bytes of a log were printed; two megabytes a day, so it is searched on disk."""
 
     def __init__(self, log: Path) -> None:
-        self._path = self.path_of(log)
+        self._path = log.with_suffix(".times")
         self._descriptor: int | None = None
         self._read: tuple[tuple[int, int], list[tuple[int, int, float]]] = ((0, 0), [])
         self.size = 0
-
-    @staticmethod
-    def path_of(log: Path) -> Path:
-        """Return the path of a log's index."""
-        return log.with_suffix(".times")
 
     def refresh(self) -> None:
         """Update its length, in whole lines."""
@@ -107,13 +98,13 @@ class TimeIndex:
         self._descriptor, self.size = None, 0
         self._read = ((0, 0), [])
 
-    def place_of_moment(self, moment: float, *, behind: bool = False) -> int:
-        """Return the place in the index of the first entry at or after a time, or with `behind` only after it."""
-        return self._place(2, moment, behind=behind)
+    def place_after_moment(self, moment: float) -> int:
+        """Return the place in the index of the first entry after a time."""
+        return self._place(2, moment)
 
-    def place_of_offset(self, offset: int, *, behind: bool = False) -> int:
-        """Return the place in the index of the first entry at or after a byte, or with `behind` only after it."""
-        return self._place(1, offset, behind=behind)
+    def place_after_offset(self, offset: int) -> int:
+        """Return the place in the index of the first entry for a byte after this one."""
+        return self._place(1, offset)
 
     def entries(self, start: int, end: int) -> list[tuple[int, int, float]]:
         """Read the entries between two places, each as its place, the byte's position, and its time."""
@@ -139,21 +130,18 @@ class TimeIndex:
         """Return the place after the entry at a place."""
         return min(self.size, self._line_at(place + 1))
 
-    def _place(self, column: int, value: float, *, behind: bool) -> int:
+    def _place(self, column: int, value: float) -> int:
         blocks = range(-(-self.size // _INDEX_BLOCK))
 
-        def is_there(entry: tuple[int, int, float]) -> bool:
-            return entry[column] > value if behind else entry[column] >= value
-
-        def first_is_there(block: int) -> bool:
+        def begins_after(block: int) -> bool:
             place = self._line_at(block * _INDEX_BLOCK)
-            found = self.entries(place, self.place_after(place))
-            return not found or is_there(found[0])
+            first = self.entries(place, self.place_after(place))
+            return not first or first[0][column] > value
 
-        block = bisect_left(blocks, True, key=first_is_there)
+        block = bisect_left(blocks, True, key=begins_after)
         start = self._line_at(max(0, block - 1) * _INDEX_BLOCK)
         end = min(self.size, self._line_at(block * _INDEX_BLOCK))
-        return next((entry[0] for entry in self.entries(start, end) if is_there(entry)), end)
+        return next((entry[0] for entry in self.entries(start, end) if entry[column] > value), end)
 
     def _line_at(self, place: int) -> int:
         """Return the start of the first line at or after a place."""
@@ -209,21 +197,6 @@ class LogFile:
         """The position after the last byte."""
         return self._extents[-1].end if self._extents else 0
 
-    @property
-    def restarted_at(self) -> int:
-        """The position of the first byte printed since its last restart."""
-        return self.begin
-
-    @property
-    def extents(self) -> Sequence[Extent]:
-        """The extents of its bytes, in order."""
-        return self._extents
-
-    @property
-    def paths(self) -> frozenset[Path]:
-        """The paths of the open parts."""
-        return frozenset(self._open)
-
     def refresh(self) -> bool:
         """Update the length of the log, and return whether it has changed."""
         before, restarts = self._extents, self.restarts
@@ -246,10 +219,10 @@ class LogFile:
         index.refresh()
         if not positions:
             return []
-        start = index.place_of_offset(positions[0], behind=True)
-        end = index.place_of_offset(positions[-1], behind=True)
+        start = index.place_after_offset(positions[0])
+        end = index.place_after_offset(positions[-1])
         if end - start > _INDEX_BLOCK:  # far apart, such as lines that pass a filter
-            places = [index.place_of_offset(position, behind=True) for position in positions]
+            places = [index.place_after_offset(position) for position in positions]
             befores = [index.entry_before(place) for place in places]
         else:
             entries = index.entries(start, end)
@@ -261,7 +234,7 @@ class LogFile:
     def position_at(self, moment: float) -> int:
         """Return the position where the output of a time begins, to the second."""
         self.index.refresh()
-        found = self.index.entry_before(self.index.place_of_moment(moment, behind=True))
+        found = self.index.entry_before(self.index.place_after_moment(moment))
         return 0 if found is None else found[1]
 
     def time_span(self) -> tuple[float, float] | None:
@@ -271,8 +244,8 @@ class LogFile:
         last = self.index.entry_before(self.index.size)
         return None if last is None else (first[0][2] if first else last[2], last[2])
 
-    def label_of(self, position: int) -> Label | None:  # noqa: ARG002  # see MergedLog
-        """Return the run of the line at a position; only a merged log has one."""
+    def name_at(self, position: int) -> LogName | None:  # noqa: ARG002  # see JoinedLogs
+        """Return the name of the log that a line is from, if there are several."""
         return None
 
     def forward(self, position: int, count: int) -> list[LogLine]:
@@ -319,85 +292,11 @@ class LogFile:
         line = self._line_from(start)
         return position if line is None else line.end
 
-    def blocks(self, start: int, end: int) -> Iterator[bytes]:
-        """Read the kept bytes between two positions, block by block."""
-        return (block for _position, block in self._blocks(start, end))
+    def count_lines(self, start: int, end: int) -> int:
+        """Count the lines between two line starts."""
+        return sum(block.count(b"\n") for _position, block in self.blocks(start, end, SCAN_BLOCK))
 
-    def count_lines(self, start: int, end: int, pattern: Pattern | None = None) -> int:
-        """Count the lines between two line starts, or with a pattern those with a match."""
-        if pattern is None:
-            return sum(block.count(b"\n") for _position, block in self._blocks(start, end, _SEARCH_BLOCK))
-        return sum(
-            pattern.count(block)
-            for _position, block in self._blocks(start, end, _SEARCH_BLOCK, of_lines=True)
-        )
-
-    def search(
-        self,
-        pattern: Pattern,
-        position: int,
-        *,
-        back: bool = False,
-        wanted: Callable[[], bool],
-        until: int | None = None,
-    ) -> LogLine | None:
-        """Return the next line with a match after or, with `back`, before a line's start; None if there is none.
-
-        Args:
-            pattern: the pattern to search for.
-            position: where to start.
-            back: whether to search towards the beginning.
-            wanted: returns whether the search should go on.
-            until: where to stop; by default at the end, or at the beginning.
-        """
-        if back:
-            found = self._search_back(pattern, position, self.begin if until is None else until, wanted)
-        else:
-            found = self._search(pattern, position, self.end if until is None else until, wanted)
-        return None if found is None else self._line_from(self.line_start(found))
-
-    def matching(
-        self,
-        pattern: Pattern,
-        position: int,
-        count: int,
-        *,
-        back: bool = False,
-        wanted: Callable[[], bool],
-        until: int | None = None,
-    ) -> list[LogLine]:
-        """Return the next `count` lines with a match, or with `back` the last ones before a position, in order."""
-        found: list[LogLine] = []
-        while len(found) < count:
-            line = self.search(pattern, position, back=back, wanted=wanted, until=until)
-            if line is None:
-                break
-            found.append(line)
-            position = line.start if back else line.end
-        return found[::-1] if back else found
-
-    def _search(self, pattern: Pattern, start: int, end: int, wanted: Callable[[], bool]) -> int | None:
-        for position, block in self._blocks(start, end, _SEARCH_BLOCK, of_lines=True):
-            if not wanted():
-                return None
-            found = pattern.first(block)
-            if found is not None:
-                return position + found
-        return None
-
-    def _search_back(self, pattern: Pattern, end: int, floor: int, wanted: Callable[[], bool]) -> int | None:
-        upper = end
-        while upper > floor and wanted():
-            lower = max(floor, self.line_start(max(floor, upper - _SEARCH_BLOCK)))
-            lower = lower if lower < upper else floor
-            for position, block in reversed(list(self._blocks(lower, upper, _SEARCH_BLOCK, of_lines=True))):
-                found = pattern.last(block)
-                if found is not None:
-                    return position + found
-            upper = lower
-        return None
-
-    def _blocks(
+    def blocks(
         self, position: int, end: int, length: int = _BLOCK, *, of_lines: bool = False
     ) -> Iterator[tuple[int, bytes]]:
         """Yield the kept bytes between two positions in blocks, each with its position.
@@ -505,47 +404,6 @@ class LogFile:
         for path in [path for path in self._open if path not in kept]:
             os.close(self._open.pop(path))
             self._lengths.pop(path, None)
-
-
-class LineCount:
-    """The number of lines, or of lines with a match, from a log's beginning, as far as counted.
-
-    It keeps the count at the start of every slice, so that the count before any position needs reading only one slice.
-    """
-
-    def __init__(self, pattern: Pattern | None = None) -> None:
-        self._pattern = pattern
-        self._positions = [0]
-        self._counts = [0]
-        self.position = 0
-        self.count = 0
-
-    def is_behind(self, file: LogFile) -> bool:
-        """Return whether counting is not finished."""
-        return self.position < file.end
-
-    def advance(self, file: LogFile, seconds: float) -> None:
-        """Continue counting for about this many seconds."""
-        until = time.monotonic() + seconds
-        while self.is_behind(file):
-            end = min(file.end, self.position + _COUNT_SLICE)
-            if self._pattern is not None and end < file.end:
-                start = file.line_start(end)
-                end = start if start > self.position else end
-            self.count += file.count_lines(self.position, end, self._pattern)
-            self.position = end
-            if end - self._positions[-1] >= _COUNT_SLICE // 2:
-                self._positions.append(end)
-                self._counts.append(self.count)
-            if time.monotonic() >= until:
-                return
-
-    def before(self, file: LogFile, position: int) -> int | None:
-        """Return the count before a line's start; None if that is not counted yet."""
-        if position > self.position:
-            return None
-        place = bisect_right(self._positions, position) - 1
-        return self._counts[place] + file.count_lines(self._positions[place], position, self._pattern)
 
 
 def last_lines(path: Path, count: int) -> tuple[str, ...]:

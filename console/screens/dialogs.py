@@ -88,7 +88,7 @@ _TITLES: dict[str, str] = {
     "log": "In a log",
     "field": "In a field",
     "submissions": "On its submissions",
-    "merged": "Merged logs",
+    "logs": "Logs of several runs",
     "dataset": "One dataset",
     "experiment": "One experiment",
     "compare": "Comparing",

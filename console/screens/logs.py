@@ -1,4 +1,4 @@
-"""Screens of a single log or file: a file of a run, and the merged logs of several runs."""
+"""Screens of logs and files: a file of a run, and the logs of several runs."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from mlebench_console.console import wording
-from mlebench_console.console.logs.merged import Source, sources
-from mlebench_console.console.logs.pattern import ERRORS
-from mlebench_console.console.logs.reader import last_lines
-from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
-from mlebench_console.console.pieces import Line, cut, fitting, foreign, foreign_end
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
-from mlebench_console.console.tui.keys import Context, Key
+from mlebench_console.console.logs.following import RunLog, run_logs
+from mlebench_console.console.pieces import foreign_end
+from mlebench_console.console.roles import Pieces, Role
+from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen, Queries
-from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.run_cell import state_role
 from mlebench_console.foundation.text import plural
 
 
@@ -86,134 +80,28 @@ class FileScreen(LogScreen):
         self.app.copy_path(self._path)
 
 
-class MergedScreen(LogScreen):
-    """Several runs' logs merged by time; if that is unknown of one, the last lines of each under its name."""
+class RunLogsScreen(LogScreen):
+    """The logs of several runs: the last lines of each, then what they print, each line behind its run."""
 
-    CONTEXTS = ("merged", "log")
+    CONTEXTS = ("logs", "log")
 
     def __init__(self, run_ids: Sequence[int]) -> None:
         super().__init__()
         self._run_ids = tuple(run_ids)
-        self._sources: tuple[Source, ...] = ()
-        # The last lines of each log; None if they are merged.
-        self._ends: Sequence[tuple[Source, Sequence[str]]] | None = None
-
-    def body(self) -> Iterable[Widget]:
-        """Put the list of ends, which is hidden at first, below the merged log."""
-        yield from super().body()
-        ends = LineList(id="ends")
-        ends.display = False
-        yield ends
-
-    def contexts(self) -> tuple[Context, ...]:
-        """Return the contexts of the list instead of the log's while it is shown."""
-        return self.CONTEXTS if self._ends is None else ("merged", "list")
-
-    def label_of(self, key: Key) -> str:
-        """Return the word for what a key would do now: there is nothing to open where the logs are merged."""
-        return "" if key.id == "merged.open" and self._ends is None else super().label_of(key)
+        self._logs: tuple[RunLog, ...] = ()
 
     def queries(self) -> Queries:
-        """Return the query for the paths of the logs, which a relaunch changes."""
-        return {"sources": (lambda database: sources(database, self._run_ids), self._take_sources)}
+        """Return the query for the logs, which relaunches replace."""
+        return {"logs": (lambda database: run_logs(database, self._run_ids), self._take_logs)}
 
     def redraw(self) -> None:
-        """Draw the number of logs, and the ends where they are not merged."""
-        count, header = plural(len(self._sources), "log"), self.query_one("#header", Painted)
-        if self._ends is None:
-            what = self._sources[0].label if len(self._sources) == 1 else f"{count} by time"
-            header.show(((f" {foreign(what, self.size.width - 2).rstrip()}", "strong"),))
-            self.query_one(LogPane).redraw()
-            return
-        why = "  not merged by time: the engine recorded none"
-        forms = (f"{why}, those in the lines are the agents' own", why)
-        end: Piece = (f" the end of {count}", "strong")
-        header.show(fitting([(end, (form, "dim")) for form in forms], self.size.width))
-        ends, signs = self.query_one("#ends", LineList), self.app.signs
-        # As many lines of each as fit, below its name and above an empty line; long logs get what short ones leave.
-        rows = ends.size.height + 1 - 2 * len(self._ends)
-        lengths = [max(1, len(printed)) for _source, printed in self._ends]
-        enough = (
-            most for most in range(_MOST_OF_EACH, 0, -1) if sum(min(most, each) for each in lengths) <= rows
-        )
-        most = max(_FEWEST_OF_EACH, next(enough, 0))
-        lines: list[Line] = []
-        for source, printed in self._ends:
-            lines += [Line()] if lines else []
-            name: Pieces = (
-                (f" {signs.rule}{signs.rule} ", "faint"),
-                (foreign(source.label, 60).rstrip(), "strong"),
-                ("  ", "text"),
-            )
-            how: Pieces = cut((*name, *_how_it_is(source, signs)), self.size.width - 2, signs.ellipsis)
-            lines.append(Line(how, key=source.run_id, selectable=True))
-            shown = printed[-most:] or ("nothing has been printed yet",)
-            for text in shown:
-                looks_bad = ERRORS.first(text.encode()) is not None
-                drawn = foreign(text, self.size.width - 6).rstrip()
-                lines.append(Line(((f"    {drawn}", "bad" if looks_bad else "dim"),)))
-        ends.show(lines)
+        """Draw the number of logs."""
+        count, going_on = len(self._logs), sum(not log.ending for log in self._logs)
+        how = f", {going_on} still printing" if going_on else ", all have ended" if count else ""
+        header: Pieces = ((f" {plural(count, 'log')}", "strong"), (how, "dim"))
+        self.query_one("#header", Painted).show(header)
+        self.query_one(LogPane).redraw()
 
-    def tick(self) -> None:
-        """Read the ends again."""
-        super().tick()
-        if self._ends is not None:
-            self._read_ends()
-
-    def action_open(self) -> None:
-        """Open the log whose end is under the cursor."""
-        run_id = self.query_one("#ends", LineList).key
-        if isinstance(run_id, int):
-            self.app.show_run(run_id, pane="log")
-
-    def _take_sources(self, found: tuple[Source, ...]) -> None:
-        if found == self._sources and self._ends is None:
-            self.query_one(LogPane).view.follow(found)
-            return
-        self._sources = found
-        self._read_ends()
-
-    def _read_ends(self) -> None:
-        """Show the logs merged, or read the end of each if the times of one are unknown."""
-        logs = self._sources
-
-        def read() -> Sequence[tuple[Source, Sequence[str]]] | None:
-            if len(logs) < 2 or all(source.has_times for source in logs):
-                return None
-            return [(source, last_lines(source.log, _MOST_OF_EACH)) for source in logs]
-
-        def take(ends: Sequence[tuple[Source, Sequence[str]]] | None) -> None:
-            self._ends = ends
-            pane, listed = self.query_one(LogPane), self.query_one("#ends", LineList)
-            pane.display, listed.display = ends is None, ends is not None
-            if ends is None:
-                pane.view.show_merged(logs)
-                pane.view.focus()
-            else:
-                listed.focus()
-            self.refresh_frame()
-            self.call_after_refresh(self.draw)
-
-        self.in_background(read, take, latest="ends")
-
-
-def _how_it_is(source: Source, signs: Signs) -> Pieces:
-    """Return the sign and the words for how a run has ended and why, or that it goes on."""
-    run = source.run
-    if source.grows or run is None:
-        return ((f"{signs.running} still printing", "running"),)
-    if run.failure_class is not None:
-        failed: Piece = (f"{signs.failed} {wording.failure(run)}", "bad")
-        return (
-            failed,
-            (f" {signs.dot} ", "faint"),
-            (foreign(run.cause or run.failure_text, 400).rstrip(), "text"),
-        )
-    if run.outcome is not None:
-        words = f"{outcome_sign(run.outcome, signs)} {wording.OUTCOME_WORDS[run.outcome]}"
-        return ((words, outcome_role(run.outcome)),)
-    return ((run.state.value, state_role(run)),)
-
-
-# How many of a log's last lines are shown at least, and read.
-_FEWEST_OF_EACH, _MOST_OF_EACH = 3, 100
+    def _take_logs(self, logs: tuple[RunLog, ...]) -> None:
+        self._logs = logs
+        self.query_one(LogPane).view.show_several(logs)

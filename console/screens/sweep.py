@@ -38,7 +38,7 @@ from mlebench_console.console.pieces import (
 )
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.screens.dialogs import FiltersScreen, open_classify
-from mlebench_console.console.screens.logs import MergedScreen
+from mlebench_console.console.screens.logs import RunLogsScreen
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen, MarkedScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries, Query
@@ -132,7 +132,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             "sweep.relaunch": lambda: applies(runs.relaunch, self._chosen()),
             "sweep.stop": lambda: applies(runs.stop, self._chosen()),
             "sweep.classify": lambda: applies(runs.classify_question, self._chosen()),
-            "sweep.merged": lambda: len(self._chosen()) > 1,
+            "sweep.logs": lambda: len(self._chosen()) > 1,
             "sweep.diff": lambda: len(self._compared()) == 2,
             "sweep.log": lambda: (run := self._run()) is not None and run.attempts > 0,
         }.get(key.id)
@@ -405,9 +405,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         """Reverse the order."""
         self._sort(self._sorting.reverse())
 
-    def action_merged_log(self) -> None:
-        """Show the merged logs of the marked runs."""
-        self._act(lambda chosen: self.app.push_screen(MergedScreen([run.id for run in chosen])))
+    def action_logs(self) -> None:
+        """Show the logs of the marked runs together."""
+        self._act(lambda chosen: self.app.push_screen(RunLogsScreen([run.id for run in chosen])))
 
     def action_diff(self) -> None:
         """Compare code and configuration of the two marked runs, or of the marked one and the one under the cursor."""

@@ -21,7 +21,7 @@ Context = Literal[
     "matrix",
     "log",
     "file",
-    "merged",
+    "logs",
     "code",
     "diff",
     "overview",
@@ -208,7 +208,7 @@ TABLE: tuple[Key, ...] = (
     _change("sweep.classify", "c", "classify", "class", "Correct the class of failed runs", 5),
     Key("sweep.order", "o", "order", "order", "Show the rows in the next order"),
     Key("sweep.turn", "O", "turn", "reverse", "Reverse the order"),
-    Key("sweep.merged", "L", "merged_log", "merged log", "The logs of the marked runs merged by time", 5),
+    Key("sweep.logs", "L", "logs", "logs", "The logs of the marked runs together", 5),
     _change("sweep.pause", "p", "pause", "pause", "Pause the sweep: no new run starts; or resume it"),
     Key("sweep.diff", "d", "diff", "diff", "Compare code and configuration of the two marked runs", 5),
     Key("sweep.timeline", "t", "timeline", "timeline", "The timeline of its attempts", 7),
@@ -271,9 +271,8 @@ TABLE: tuple[Key, ...] = (
     Key("log.copy", "y", "copy", "copy", "Copy the selection, or the page, to the clipboard"),
     Key("log.save", "S", "ask('save')", "save", "Save the selection, or the page, to a file"),
     Key("log.pager", "o", "pager", "pager", "Open the log in $PAGER"),
-    # Merged logs
-    Key("merged.open", "enter", "open", "open", "Open the log under the cursor, if they are not merged", 1),
-    Key("merged.back", "escape", "back", "back", "Back to the sweep", 2),
+    # Logs of several runs
+    Key("logs.back", "escape", "back", "back", "Back to the sweep", 1),
     # File
     Key("file.back", "escape", "back", "back", "Back to the run", 1),
     Key("file.copy", "Y", "copy", "copy path", "Copy the path of the file"),
@@ -605,7 +604,7 @@ def key_name(key: str, *, ascii_only: bool = False) -> str:
 
 
 # Screens that show a log; the others show lists.
-_WITH_LOG = frozenset({"run", "file", "merged"})
+_WITH_LOG = frozenset({"run", "file", "logs"})
 _WITH_MATRIX = frozenset({"sweep", "board", "experiment"})
 _WITH_FIELDS = frozenset({"launch", "grade"})
 

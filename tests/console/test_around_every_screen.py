@@ -140,8 +140,8 @@ async def test_the_command_line_lists_what_can_be_said_here_and_to_what_it_appli
         # As over a slow link, where keys arrive together.
         await console.press("escape", "colon", *"sweep", "space", *"open", "tab")
         await console.sees(": sweep openhands-1")
-        await console.press("escape", "colon", *"merg")
-        await console.sees("The logs of the marked runs merged by time")
+        await console.press("escape", "colon", *"logs")
+        await console.sees("The logs of the marked runs together")
         await console.press("escape", "colon", *"theme", "space")
         await console.sees("contrast", "mono")
         await console.press("down", "down", "enter")

@@ -99,12 +99,12 @@ WAYS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
             ("\t", "agentevil^[[2J"),
         ),
     ),
-    "merged logs": (
+    "logs of several runs": (
         "sweep",
         (
             ("", "evil^[[2J"),
             ("m", "3 marked"),
-            ("L", "when lines were printed is not known"),
+            ("L", "still printing"),
             ("G", "evil^[[2J"),
         ),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from mlebench_console.console import wording
-from mlebench_console.console.logs.merged import MergedLog, Source
+from mlebench_console.console.logs.following import JoinedLogs, RunLog
 from mlebench_console.console.logs.pager import LogCursor, LogPager, Page
-from mlebench_console.console.logs.pattern import ERRORS, Pattern
 from mlebench_console.console.logs.reader import LogFile, one_part
+from mlebench_console.console.logs.search import ERRORS, Pattern
 from mlebench_console.console.pieces import fit, foreign, spread, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain, plain_lines, spans
@@ -51,8 +51,8 @@ _WIDEST = 4000
 _BESIDE = 40
 # Longer lines are data rather than code, and are not highlighted.
 _LONGEST_CODE = 500
-# The colours of the names of merged logs.
-_LABELS: tuple[Role, ...] = ("accent", "good", "invalid", "running", "warn", "text")
+# The colours of the names of several logs.
+_NAMES: tuple[Role, ...] = ("accent", "good", "invalid", "running", "warn", "text")
 _HINTS: dict[Asked, tuple[str, str, str]] = {
     "search": ("/", "a regular expression; without a capital letter, capitals match too", "search"),
     "filter": ("&", "show only lines with a regular expression; nothing shows all", "filter"),
@@ -147,7 +147,9 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._left = 0
         self._numbers = False
         self._times = False
-        self._label_width = 0
+        self._name_width = 0
+        # What an operator's own pager opens.
+        self._paths: tuple[Path, ...] = ()
         self._pattern: Pattern | None = None
         # Highlights source code; None for logs.
         self._lexer: Any = None
@@ -179,16 +181,16 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         else:
             self.action_top()
 
-    def show_merged(self, sources: tuple[Source, ...]) -> None:
-        """Show several logs merged by time."""
-        self._times = True
-        self._label_width = max((cell_len(plain(source.label)) for source in sources), default=0)
-        self.follow(sources)
-        self._open(MergedLog(sources))
-
-    def follow(self, sources: tuple[Source, ...]) -> None:
-        """Update whether any of the merged logs still grows."""
-        self._grows = any(source.grows for source in sources)
+    def show_several(self, logs: Sequence[RunLog]) -> None:
+        """Show the logs of several runs as one, each line behind its run; called again, go on with later attempts."""
+        self._grows = any(not log.ending for log in logs)
+        self._name_width = max((cell_len(plain(log.name)) for log in logs), default=0)
+        file = self._file
+        if isinstance(file, JoinedLogs):
+            self._run(lambda _cursor: file.renew(logs), moves=False)
+        else:
+            self._open(JoinedLogs(logs, self.size.height))
+        self._paths = tuple(log.path for log in logs)
 
     def answer(self, what: str | None, value: str) -> None:
         """Carry out what was typed at a prompt.
@@ -354,9 +356,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def action_pager(self) -> None:
         """Open the log in the operator's own pager."""
-        if self._file is None:
-            return
-        parts = [str(part.path) for part in log_parts(self._file.path)]
+        parts = [str(part.path) for path in self._paths for part in log_parts(path)]
         wanted = shlex.split(os.environ.get("PAGER") or "less")
         if not parts:
             self.app.say("the log is empty", bad=True)
@@ -375,6 +375,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def _open(self, file: LogFile | None, lexer: Any = None) -> None:
         self._stop()
         self._file, self._page, self._left, self._lexer = file, Page(), 0, lexer
+        self._paths = () if file is None else (file.path,)
         if file is not None and self.is_attached:
             height, numbers, times = max(1, self.size.height), self._numbers, self._times
             self._pager = LogPager(file, partial(self._deliver, self.app, file), height=height)
@@ -436,7 +437,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         has_times = any(moment is not None for moment in page.moments)
         found: list[Strip] = []
         for place, line in enumerate(page.lines):
-            margin = [self._sign(page, line.start), *self._label(page, place, width)]
+            margin = [self._sign(page, line.start), *self._owner(page, place, width)]
             if has_times:
                 moment = page.moments[place]
                 clock = wording.clock_seconds(moment) if moment is not None else wording.UNKNOWN
@@ -454,14 +455,14 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             return Segment(self.app.signs.marked, self._style("accent"))
         return Segment(" ", self.app.palette.base)
 
-    def _label(self, page: Page, place: int, width: int) -> Iterator[Segment]:
-        label = page.labels[place] if page.labels else None
-        if label is not None:
-            role = _LABELS[label.number % len(_LABELS)]
+    def _owner(self, page: Page, place: int, width: int) -> Iterator[Segment]:
+        name = page.names[place] if page.names else None
+        if name is not None:
+            role = _NAMES[name.number % len(_NAMES)]
             # The last word, the seed, distinguishes runs of one competition.
-            name, _, last = plain(label.text).rpartition(" ")
-            room = min(48, width // 4, self._label_width) - len(last) - 1
-            yield Segment(f"{fit(name, room, ellipsis=self.app.signs.ellipsis)} {last} ", self._style(role))
+            text, _, last = plain(name.text).rpartition(" ")
+            room = min(48, width // 4, self._name_width) - len(last) - 1
+            yield Segment(f"{fit(text, room, ellipsis=self.app.signs.ellipsis)} {last} ", self._style(role))
 
     def _dim(self, text: str) -> Segment:
         return Segment(text, self._style("dim"))

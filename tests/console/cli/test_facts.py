@@ -141,15 +141,19 @@ def log_of(cli: Cli, run: str) -> Path:
     )
 
 
-def test_the_logs_of_several_runs_are_merged_by_time(cli: Cli, world: Database) -> None:
+def test_each_line_of_several_logs_stands_behind_its_run(cli: Cli, world: Database) -> None:
     for run in ("1", "3"):
-        log = log_of(cli, run)
-        log.write_bytes(b"early\nlate\n")
-        log.with_suffix(".times").write_text(f"0 100{run}.0\n6 200{run}.0\n")
-    assert cli("runs", "logs", "1", "3").out.splitlines() == [
-        f"{label}  {line}"
-        for line in ("early", "late")
-        for label in ("leaf-classification s1", "leaf-classification s2")
+        log_of(cli, run).write_bytes(f"early {run}\nlate {run}\n".encode())
+    first, second = ("1 leaf-classification s1", "3 leaf-classification s2")
+    assert cli("runs", "logs", "1", "3", "-n", "2").out.splitlines() == [
+        f"{first} | early 1",
+        f"{first} | late 1",
+        f"{second} | early 3",
+        f"{second} | late 3",
+    ]
+    assert cli("runs", "logs", "1", "3", "-n", "1", "--json").document() == [
+        {"run": first, "text": "late 1"},
+        {"run": second, "text": "late 3"},
     ]
 
 

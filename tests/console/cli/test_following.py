@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def follow(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     """Follow a log while some things happen, each between two looks; returns what was printed, line by line."""
 
     def run(
-        log: Path, *happens: Callable[[], object], renewed: Callable[[], LogFile | None] | None = None
+        log: Path, *happens: Callable[[], object], renewed: Callable[[], Mapping[str, LogFile]] = dict
     ) -> list[str]:
         waiting = list(happens)
 
@@ -36,7 +36,7 @@ def follow(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
 
         monkeypatch.setattr(time, "sleep", sleep)
         with pytest.raises(KeyboardInterrupt):
-            output.say_log(LogFile(log), 10, json=False, following=True, renewed=renewed)
+            output.say_logs({"": LogFile(log)}, 10, json=False, following=True, renewed=renewed)
         return capsys.readouterr().out.splitlines()
 
     return run
@@ -114,13 +114,13 @@ def test_a_run_that_is_launched_again_is_followed_in_its_next_attempt(
     log: Path, tmp_path: Path, follow: Callable[..., list[str]]
 ) -> None:
     second = tmp_path / "second.log"
-    found: list[LogFile | None] = [None, LogFile(second)]
+    found: list[dict[str, LogFile]] = [{}, {"": LogFile(second)}]
     seen = follow(
         log,
         append(log, "half"),
         lambda: second.write_text("again\n"),
         nothing,
-        renewed=lambda: found.pop(0) if found else None,
+        renewed=lambda: found.pop(0) if found else {},
     )
     assert seen == ["one", "two", "half", "again"]
 

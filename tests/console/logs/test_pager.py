@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from mlebench_console.console.logs import pager
 from mlebench_console.console.logs.pager import LogCursor, LogPager, Page, _pause_after, read_moment
-from mlebench_console.console.logs.pattern import ERRORS, Pattern
 from mlebench_console.console.logs.reader import LogFile, LogLine
+from mlebench_console.console.logs.search import ERRORS, Pattern, search
 from mlebench_console.foundation.problems import UsageProblem
 from tests.console.world import NOW
 
@@ -140,16 +141,15 @@ def test_a_new_size_does_not_stop_a_search_and_going_elsewhere_does(
 ) -> None:
     """The field that a search is typed into closes as it begins, and the page grows by its line."""
     searching, go_on = threading.Event(), threading.Event()
-    search = LogFile.search
 
     def slow(
-        self: LogFile, pattern: Pattern, start: int, *, back: bool, wanted: Callable[[], bool]
+        file: LogFile, pattern: Pattern, start: int, *, back: bool, wanted: Callable[[], bool]
     ) -> LogLine | None:
         searching.set()
         assert go_on.wait(30)
-        return search(self, pattern, start, back=back, wanted=wanted)
+        return search(file, pattern, start, back=back, wanted=wanted)
 
-    monkeypatch.setattr(LogFile, "search", slow)
+    monkeypatch.setattr(pager, "search", slow)
     reader.pager.run(LogCursor.to_begin)
     reader.search("line 7")
     assert searching.wait(30)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench_console.console.logs.pattern import Pattern
-from mlebench_console.console.logs.reader import LONGEST_LINE, LineCount, LogFile
+from mlebench_console.console.logs.reader import LONGEST_LINE, LogFile
+from mlebench_console.console.logs.search import Pattern, search
 from mlebench_console.environment.container.run_log import CUT_MARK
 
 lines_of_bytes = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=60)
@@ -115,31 +115,6 @@ def test_only_a_regular_file_is_read(log: Path, tmp_path: Path, kind: str) -> No
     assert contents(log) == []
 
 
-def test_search_goes_both_ways_and_over_block_edges(log: Path) -> None:
-    filler = b"nothing here\n" * 100_000
-    log.write_bytes(b"needle 1\n" + filler + b"needle 2\n" + filler + b"needle 3")
-    file = opened(log)
-    pattern = Pattern(r"needle \d")
-    found, start = [], 0
-    while (hit := file.search(pattern, start, wanted=always)) is not None:
-        found.append(hit.text)
-        start = hit.end
-    assert found == ["needle 1", "needle 2", "needle 3"]
-    end, back = file.end, []
-    while (hit := file.search(pattern, end, back=True, wanted=always)) is not None:
-        back.append(hit.text)
-        end = hit.start
-    assert back == found[::-1]
-    file.close()
-
-
-def test_a_search_that_nobody_wants_any_more_ends(log: Path) -> None:
-    log.write_bytes(b"line\n" * 1_000_000)
-    file = opened(log)
-    assert file.search(Pattern("absent"), 0, wanted=lambda: False) is None
-    file.close()
-
-
 def test_lines_are_counted(log: Path) -> None:
     log.write_bytes(b"a\nb\nc\n")
     file = opened(log)
@@ -157,29 +132,24 @@ def test_a_line_that_goes_on_in_the_next_segment_is_one_line(log: Path) -> None:
     lines = file.forward(0, 1000)
     assert [line.content for line in lines] == text.split(b"\n")[:-1]
     assert file.backward(file.end, 1000) == lines
-    found = file.search(Pattern(r"e 1\d\d of"), 0, wanted=always)
+    found = search(file, Pattern(r"e 1\d\d of"), 0, wanted=always)
     assert found is not None and found.content == b"line 100 of a log"
-    last = file.search(Pattern(r"line 2\d\d "), file.end, back=True, wanted=always)
+    last = search(file, Pattern(r"line 2\d\d "), file.end, back=True, wanted=always)
     assert last is not None and last.content == b"line 299 of a log"
     assert file.count_lines(0, file.end) == 300
     file.close()
 
 
-def test_counting_in_slices_counts_everything_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlebench_console.console.logs.reader._COUNT_SLICE", 100)
-    path = tmp_path / "run.log"
-    path.write_text("".join(f"line {number}\n" for number in range(500)))
-    file, lines, hits = opened(path), LineCount(), LineCount(Pattern(r"line \d*7$"))
-    while lines.is_behind(file) or hits.is_behind(file):
-        lines.advance(file, 0.0)
-        hits.advance(file, 0.0)
-    assert (lines.count, hits.count) == (500, 50)
-    for place, line in enumerate(file.forward(0, 500)):
-        assert lines.before(file, line.start) == place
-        assert hits.before(file, line.start) == (place + 2) // 10
-    with path.open("a") as stream:
-        stream.write("line 507\n")
-    file.refresh()
-    hits.advance(file, 0.0)
-    assert hits.count == 51
+@pytest.mark.parametrize(
+    "index", ["", "x\n", "5\n", "nan nan\n1 1e400\n", "9 9\n8 8\n-1 5\n99999 3\n", "0" * 9000]
+)
+def test_an_index_that_makes_no_sense_hides_no_line(log: Path, index: str) -> None:
+    log.write_bytes(b"one\ntwo\n")
+    log.with_suffix(".times").write_text(index)
+    file = opened(log)
+    lines = file.forward(0, 10)
+    assert [line.text for line in lines] == ["one", "two"]
+    assert len(file.moments_of([line.start for line in lines])) == 2
+    assert file.position_at(4.0) >= 0
+    file.time_span()
     file.close()

@@ -422,17 +422,15 @@ async def test_the_order_changes_by_key_and_the_cursor_stays_with_its_run(opened
         await console.sees("order: what needs you first", "denoising-dirty-documents seed 1")
 
 
-async def test_marked_logs_are_read_as_one(opened: OpenConsole) -> None:
+async def test_marked_logs_are_read_as_one_each_line_behind_its_run(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW")
         await console.press("m", "L")
-        # When the lines were printed is not known here: the end of each log is seen, not that of one.
-        await console.sees("the end of 3 logs", "identification s1  B bronze", "s2  x invalid submission")
-        await console.sees("identification s3  ! infrastructure", "open")
-        await console.press("down", "enter")
-        await console.until(lambda: isinstance(console.app.screen, RunScreen))
-        await console.press("escape")
-        await console.sees("the end of 3 logs")
+        # The last lines of each are seen, with how it has ended below them.
+        await console.sees("3 logs, all have ended", "s1 [bronze]", "s2 [invalid submission]")
+        await console.sees("s3 [infrastructure: GPU lost", "fixed the label encoder, going on")
+        await console.press("slash", *"encoder", "enter")
+        await console.sees("encoder: hit 1 of 36")
         await console.press("escape")
         await console.sees("LOW")
 
@@ -605,7 +603,7 @@ async def test_the_footer_has_the_keys_for_what_is_chosen(opened: OpenConsole) -
         await console.sees("dogs-vs-cats-redux-kernels-edition seed 3")
         await console.until(lambda: "s stop" in footer() and "relaunch" not in footer())
         await console.press("space", "down", "space")
-        await console.until(lambda: "L merged log" in footer() and "d diff" in footer())
+        await console.until(lambda: "L logs" in footer() and "d diff" in footer())
 
 
 def test_while_its_files_are_collected_a_run_is_not_called_anything_else(
@@ -619,13 +617,6 @@ def test_while_its_files_are_collected_a_run_is_not_called_anything_else(
         replace(run, state=RunState.STARTING, started_at=None, standing=None), UNICODE, NOW, 24 * HOUR
     )
     assert (starting.text, starting.standing) == ("starting", "")
-
-
-async def test_a_single_log_among_the_merged_ones_is_shown_with_its_name(opened: OpenConsole) -> None:
-    async with opened(screen=SWEEP) as console:
-        await console.sees("LOW")
-        await console.press("L")
-        await console.sees("aerial-cactus-identification s1", "fixed the label encoder")
 
 
 async def test_a_failed_run_in_the_table_keeps_how_long_it_took_beside_the_cause_that_overview_names(

@@ -19,7 +19,7 @@ from mlebench_console.console.screens.grade import GradeScreen
 from mlebench_console.console.screens.host import HostScreen
 from mlebench_console.console.screens.integrity import IntegrityScreen
 from mlebench_console.console.screens.launch import LaunchScreen
-from mlebench_console.console.screens.logs import FileScreen, MergedScreen
+from mlebench_console.console.screens.logs import FileScreen, RunLogsScreen
 from mlebench_console.console.screens.overview import OverviewScreen
 from mlebench_console.console.screens.run import RunScreen
 from mlebench_console.console.screens.settings import SettingsScreen
@@ -59,7 +59,7 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "classify": ClassifyScreen,
     "filters": FiltersScreen,
     "file": FileScreen,
-    "merged": MergedScreen,
+    "logs": RunLogsScreen,
     "code": CodeScreen,
     "diff": DiffScreen,
     "experiment": ExperimentScreen,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mlebench_console.console.logs.pattern import ERRORS, Pattern
+from mlebench_console.console.logs.reader import LogFile
+from mlebench_console.console.logs.search import ERRORS, LineCount, Pattern, search
 from mlebench_console.foundation.problems import UsageProblem
 
 EXPRESSIONS = [
@@ -94,3 +96,56 @@ def test_no_expression_takes_for_ever(expression: str) -> None:
 def test_what_can_not_be_searched_for_is_refused_with_the_reason(expression: str, message: str) -> None:
     with pytest.raises(UsageProblem, match=message):
         Pattern.typed(expression)
+
+
+def opened(path: Path) -> LogFile:
+    file = LogFile(path)
+    file.refresh()
+    return file
+
+
+def test_search_goes_both_ways_and_over_block_edges(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    filler = b"nothing here\n" * 100_000
+    log.write_bytes(b"needle 1\n" + filler + b"needle 2\n" + filler + b"needle 3")
+    file = opened(log)
+    pattern = Pattern(r"needle \d")
+    found, start = [], 0
+    while (hit := search(file, pattern, start, wanted=lambda: True)) is not None:
+        found.append(hit.text)
+        start = hit.end
+    assert found == ["needle 1", "needle 2", "needle 3"]
+    end, back = file.end, []
+    while (hit := search(file, pattern, end, back=True, wanted=lambda: True)) is not None:
+        back.append(hit.text)
+        end = hit.start
+    assert back == found[::-1]
+    file.close()
+
+
+def test_a_search_that_nobody_wants_any_more_ends(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_bytes(b"line\n" * 1_000_000)
+    file = opened(log)
+    assert search(file, Pattern("absent"), 0, wanted=lambda: False) is None
+    file.close()
+
+
+def test_counting_in_slices_counts_everything_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlebench_console.console.logs.search._COUNT_SLICE", 100)
+    path = tmp_path / "run.log"
+    path.write_text("".join(f"line {number}\n" for number in range(500)))
+    file, lines, hits = opened(path), LineCount(), LineCount(Pattern(r"line \d*7$"))
+    while lines.is_behind(file) or hits.is_behind(file):
+        lines.advance(file, 0.0)
+        hits.advance(file, 0.0)
+    assert (lines.count, hits.count) == (500, 50)
+    for place, line in enumerate(file.forward(0, 500)):
+        assert lines.before(file, line.start) == place
+        assert hits.before(file, line.start) == (place + 2) // 10
+    with path.open("a") as stream:
+        stream.write("line 507\n")
+    file.refresh()
+    hits.advance(file, 0.0)
+    assert hits.count == 51
+    file.close()
