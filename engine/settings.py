@@ -248,7 +248,6 @@ def read_values(config_file: Path, table: str) -> dict[str, Any]:
 FILTERS = "filters"
 _FILTER_NAME = re.compile(r"[^\W_][\w.+-]{0,39}")
 _LONGEST_FILTER = 500
-_NOT_FILTERS = frozenset({"save", "remove", "clear"})
 
 
 def read_filters(config_file: Path) -> dict[str, str]:
@@ -271,20 +270,11 @@ def save_filter(config_file: Path, name: str, text: str | None) -> None:
         UsageProblem: it can't be saved.
     """
     if text is not None:
-        check_filter(name, text)
+        _check_filter(name, text)
     write_value(config_file, FILTERS, name, text)
 
 
-def check_filter(name: str, text: str) -> None:
-    """Check the name and text of a filter.
-
-    Raises:
-        UsageProblem: the name or the text is not valid.
-    """
-    if name in _NOT_FILTERS:
-        raise UsageProblem(
-            f"'{name}' is not a valid name of a filter", f"':filter {name}' has another meaning"
-        )
+def _check_filter(name: str, text: str) -> None:
     if not _FILTER_NAME.fullmatch(name):
         raise UsageProblem(
             f"'{name}' is not a valid name of a filter",

@@ -1,1 +1,1 @@
-"""Reading, searching and merging agents' logs, for the log view and for `runs logs`."""
+"""Reading, searching and following agents' logs, for the log view and for `runs logs`."""

@@ -1,4 +1,4 @@
-"""Dialogs over a screen: help, a question, correcting a failure's class, choosing a filter, rebinding a key."""
+"""Dialogs over a screen: help, a question, correcting a failure's class."""
 
 from __future__ import annotations
 
@@ -22,28 +22,16 @@ from mlebench_console.console.actions import runs
 from mlebench_console.console.actions.action import NotApplicable, Question
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.logs.reader import last_lines
-from mlebench_console.console.nouns.competition import split_of
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import cells_of, foreign, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import (
-    TABLE,
-    Context,
-    bindings,
-    hidden_by,
-    key_name,
-    key_names,
-    rebound_keys,
-)
+from mlebench_console.console.tui.keys import Context, bindings, key_name, key_names
 from mlebench_console.console.tui.screen import fit_to_terminal
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.run_cell import IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER
-from mlebench_console.console.views.sweep import FILTER_FIELDS, parse_filter
 from mlebench_console.engine.runs.causes import lasting_cause
-from mlebench_console.engine.settings import FILTERS
-from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 
@@ -59,15 +47,6 @@ _WIDEST_NAME = 46
 _MOST_ITEMS = 8
 # The greatest share of the screen (in percent) for a box, the rows of its frame, and the rows of the answers.
 _BOX_SHARE, _BOX_FRAME, _ANSWERS = 90, 4, 2
-# Filters that most operators want, below their own ones; only so many have a number.
-_USUAL_FILTERS = (
-    ("failed", "state:failed"),
-    ("lost to infrastructure", "class:infra"),
-    ("running", "state:live"),
-    ("with a medal", "standing:medal"),
-    ("all", ""),
-)
-_MOST_NUMBERED = 9
 # The width of the box for classes, what of it is around its lines, and how many lines of evidence it shows.
 _WIDEST_CLASSIFY, _AROUND_EVIDENCE = 120, 6
 _FEWEST_EVIDENCE, _MOST_EVIDENCE = 4, 16
@@ -97,7 +76,6 @@ _TITLES: dict[str, str] = {
     "help": "In this help",
     "confirm": "Confirmation",
     "classify": "Correcting a class",
-    "filters": "Choosing a filter",
 }
 _MEANS = {
     FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",
@@ -553,147 +531,3 @@ class ClassifyScreen(Dialog[None]):
     def action_leave(self) -> None:
         """Close the dialog without a change."""
         self.dismiss()
-
-
-class FiltersScreen(Dialog[None]):
-    """Chooses a filter of the runs: the saved ones first, then usual ones; below them what a filter can say."""
-
-    BINDINGS = bindings("filters")
-
-    def __init__(self) -> None:
-        super().__init__("Show only some runs")
-        self._place = 0
-        # How many of the shown sweep's runs each filter lets through, counted once.
-        self._counts: dict[str, int] = {}
-
-    def compose(self) -> ComposeResult:
-        """Compose the box with a hint about its keys."""
-        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-        take, leave = keys("filters.take"), keys("filters.leave")
-        own = "" if self.app.readonly else f"{keys('filters.save')} saves, {keys('filters.remove')} removes, "
-        self._hint = f"1-9 or {take} shows, {own}{leave} leaves"
-        yield from super().compose()
-
-    def lines(self) -> Iterable[Pieces]:
-        """Return the filters with their numbers, and the words that a filter knows."""
-        app, signs = self.app, self.app.signs
-        width = min(_BOX_SHARE * app.size.width // 100, _WIDEST + _AROUND_EVIDENCE) - 2 * _AROUND_EVIDENCE
-        listed = self._listed()
-        names = max(len(name) for name, _text in listed)
-        saved = len(app.settings.filters)
-        keys = key_names(app.settings.keys, ascii_only=app.settings.ascii_only)
-        if saved:
-            yield (("saved", "strong"),)
-        else:
-            how = f"{keys('sweep.filter')} filters, then {keys('sweep.saved')} {keys('filters.save')} saves that"
-            yield (("none saved yet: ", "dim"), (how, "dim"))
-        for place, (name, text) in enumerate(listed):
-            if place == saved:
-                yield from ((), (("usual", "strong"),))
-            is_chosen = place == self._place
-            count = f"{self._count(text):>6,}"
-            number = f"{place + 1}" if place < _MOST_NUMBERED else " "
-            shown = foreign(text or "all of them", max(8, width - names - 12), ellipsis=signs.ellipsis)
-            yield (
-                (f"{signs.cursor if is_chosen else ' '} ", "accent"),
-                (f"{number} ", "accent"),
-                (f"{name:<{names}}  ", "strong" if is_chosen else "text"),
-                (shown, "dim"),
-                (count, "text"),
-            )
-        known = " ".join(f"{field}:" for field in FILTER_FIELDS)
-        typed = f"{keys('filters.type')} types one: words that must all be there, !word must not, {known}"
-        yield ()
-        yield from (((part, "dim"),) for part in textwrap.wrap(typed, max(20, width + _AROUND_EVIDENCE)))
-
-    def on_key(self, event: events.Key) -> None:
-        """Show the filter with a number."""
-        if event.key.isdecimal() and 0 < int(event.key) <= min(_MOST_NUMBERED, len(self._listed())):
-            event.stop()
-            self._place = int(event.key) - 1
-            self.action_take()
-
-    def action_choose(self, step: int) -> None:
-        """Choose the next or previous filter."""
-        self._place = (self._place + step) % len(self._listed())
-        self.draw()
-
-    def action_take(self) -> None:
-        """Filter by the chosen one."""
-        _name, text = self._listed()[self._place]
-        self.dismiss()
-        self.app.call_later(self.app.filter_runs, text)
-
-    def action_type(self, text: str = "") -> None:
-        """Type a filter, or the name under which the present one is saved."""
-        self.dismiss()
-        self.app.call_later(self.app.action_command_line, f"filter {text}")
-
-    def action_remove(self) -> None:
-        """Forget the chosen saved filter."""
-        name, _text = self._listed()[self._place]
-        if name not in self.app.settings.filters:
-            self.app.say("the usual filters can't be removed")
-        elif not self.app.refuses():
-            self.app.change_setting(FILTERS, name, None)
-            self._place = min(self._place, len(self._listed()) - 1)
-            self.draw()
-
-    def action_leave(self) -> None:
-        """Close the dialog without a change."""
-        self.dismiss()
-
-    def _listed(self) -> list[tuple[str, str]]:
-        return [*self.app.settings.filters.items(), *_USUAL_FILTERS]
-
-    def _count(self, text: str) -> int:
-        if text not in self._counts:
-            chosen = parse_filter(text)
-            found = self.app.known_runs
-            self._counts[text] = sum(chosen.accepts(run, split_of(run.competition_id)) for run in found)
-        return self._counts[text]
-
-
-class RebindScreen(Dialog[str | None]):
-    """Waits for a key to bind; a key that hides another action must be pressed twice."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"Key for {name}")
-        self._key = next(key for key in TABLE if key.id == name)
-        self._warning = ""
-        self._pressed = ""
-
-    def lines(self) -> Iterable[Pieces]:
-        """Return the action, and the problem of the key that was pressed."""
-        now = " ".join(key_name(key) for key in self.app.settings.keys.named(self._key.id).keys)
-        leave = key_name("escape", ascii_only=self.app.settings.ascii_only)
-        warning: tuple[Pieces, ...] = (((self._warning, "warn"),), ()) if self._warning else ()
-        return (
-            ((self._key.help, "strong"),),
-            (("now ", "dim"), (now, "accent")),
-            (),
-            *warning,
-            (("press the new key", "text"), (f"   {leave} cancels", "dim")),
-        )
-
-    def on_key(self, event: events.Key) -> None:
-        """Bind the pressed key, or show why it can't be bound."""
-        event.stop()
-        event.prevent_default()
-        if event.key == "escape":
-            self.dismiss(None)
-            return
-        known = {key.id: ",".join(key.keys) for key in self.app.settings.keys.keys}
-        try:
-            table = rebound_keys(known | {self._key.id: event.key})
-        except Problem as problem:
-            self._warning, self._pressed = problem.what, ""
-        else:
-            hidden = hidden_by(table, self._key.id)
-            if not hidden or self._pressed == event.key:
-                self.dismiss(event.key)
-                return
-            self._pressed = event.key
-            name = key_name(event.key, ascii_only=self.app.settings.ascii_only)
-            self._warning = f"{name} would hide '{', '.join(hidden)}' there: press it again to use it anyway"
-        self.draw()

@@ -1,4 +1,4 @@
-"""The settings screen: appearance, refreshing, notifications and keys; changes are written to config.toml at once.
+"""The settings screen: appearance, refreshing and notifications; changes are written to config.toml at once.
 
 Addresses for notifications, which may contain secrets, are never shown.
 """
@@ -13,9 +13,7 @@ from mlebench_console.console.fields import REST
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.pieces import Line, cut, fitting, foreign, heading
 from mlebench_console.console.roles import Pieces, Signs
-from mlebench_console.console.screens.dialogs import RebindScreen, context_title
 from mlebench_console.console.tui.config import REFRESH_CHOICES, Settings
-from mlebench_console.console.tui.keys import TABLE, key_name
 from mlebench_console.console.tui.list_screen import DescribedScreen
 from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES
 from mlebench_console.console.tui.widgets.table import Column, Table
@@ -23,6 +21,8 @@ from mlebench_console.engine.settings import NotificationKind, NotificationSetti
 from mlebench_console.foundation.problems import Problem
 
 _WHERE_ADDRESSES = "write addresses into config.toml, as urls under [notifications]: they hold passwords"
+_KEYS = "keys"
+_WHERE_KEYS = "write keys into config.toml, under [keys]; docs/keys.md has the names of what they do"
 _WHEN = "notify me when"
 # What is said while kinds of news are on, and no way of sending them is; the longest form that fits.
 _NOTHING_SENT = (
@@ -102,31 +102,28 @@ class SettingsScreen(DescribedScreen):
         )
 
     def action_open(self) -> None:
-        """Set the next value, or ask for a key."""
+        """Set the next value, or say where it is written by hand."""
         setting = self._setting()
         if setting is None or self.app.refuses():
             return
-        if setting.table == "keys":
-            self.app.push_screen(RebindScreen(setting.name), self._bind)
-        elif setting.following is not None:
+        if setting.following is not None:
             self._write(setting, setting.following)
         else:
-            self.app.say(_WHERE_ADDRESSES)
+            self.app.say(_WHERE_KEYS if setting.table == _KEYS else _WHERE_ADDRESSES)
 
     def action_reset(self) -> None:
         """Remove the setting from config.toml, so that its default applies."""
         setting = self._setting()
-        if setting is not None and not self.app.refuses():
+        if setting is None or self.app.refuses():
+            return
+        if setting.table == _KEYS:
+            self.app.say(_WHERE_KEYS)
+        else:
             self._write(setting, None)
 
     def _setting(self) -> Setting | None:
         key = self.line_list.key
         return key if isinstance(key, Setting) else None
-
-    def _bind(self, key: str | None) -> None:
-        setting = self._setting()
-        if key is not None and setting is not None:
-            self._write(setting, key)
 
     def _write(self, setting: Setting, value: Value) -> None:
         try:
@@ -160,13 +157,9 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
     return made or [Line((("  no setting has these words", "dim"),))]
 
 
-def _shown(setting: Setting) -> Pieces:
-    return ((setting.shown, "accent" if setting.shown.endswith("*") else "strong"),)
-
-
 _COLUMNS = (
     Column[Setting]("setting", lambda setting: setting.label, 22),
-    Column[Setting]("value", _shown, 12, grows=16, gap=1),
+    Column[Setting]("value", lambda setting: setting.shown, 12, grows=16, gap=1, role="strong"),
     Column[Setting]("about", lambda setting: setting.about, 20, grows=REST, role="dim"),
 )
 
@@ -212,13 +205,9 @@ def _services(settings: Settings, signs: Signs) -> list[Setting]:
 
 
 def _keys(settings: Settings) -> list[Setting]:
-    made = []
-    for key, original in zip(settings.keys.keys, TABLE, strict=True):
-        names = " ".join(key_name(name, ascii_only=settings.ascii_only) for name in key.keys)
-        changed = " *" if key.keys != original.keys else ""
-        about = key.help if key.context == "app" else f"{context_title(key.context)}: {key.help}"
-        made.append(Setting("keys", key.id, key.id, f"{names}{changed}", about))
-    return made
+    count = len(settings.keys.keymap())
+    about = 'such as "sweep.relaunch" = "f5"; docs/keys.md has the names'
+    return [Setting(_KEYS, "", "changed keys", str(count) if count else "none", about)]
 
 
 def _after(value: Value, known: Sequence[Value]) -> Value:

@@ -37,12 +37,13 @@ from mlebench_console.console.pieces import (
     width_of,
 )
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
-from mlebench_console.console.screens.dialogs import FiltersScreen, open_classify
+from mlebench_console.console.screens.dialogs import open_classify
 from mlebench_console.console.screens.logs import RunLogsScreen
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen, MarkedScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
+from mlebench_console.console.tui.widgets.inputs import LastWord
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.run_cell import Drawn, draw_run
 from mlebench_console.console.tui.widgets.table import Column, Table
@@ -54,6 +55,7 @@ from mlebench_console.console.views.sweep import (
     RunOrder,
     SplitGroup,
     SweepBoard,
+    filter_words,
     order_name,
     ordered_board,
     parse_filter,
@@ -67,6 +69,8 @@ from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
 from mlebench_console.state.records import Attempt, Run, Sweep
 
 if TYPE_CHECKING:
+    from textual.suggester import Suggester
+
     from mlebench_console.competitions.model import Thresholds
     from mlebench_console.console.screens.run import RunFiles
     from mlebench_console.console.views.run import RunFacts
@@ -103,6 +107,12 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         # The lines of the matrix, and the rows below them that are left for the run under the cursor.
         self._matrix_lines: list[Line] = []
         self._rows_below = 0
+
+    def filter_suggester(self) -> Suggester:
+        """Complete the names of filters in config.toml, and the fields of a filter with their values."""
+        return LastWord(
+            lambda: (word for word, _about in filter_words(self.app.known_runs, self.app.settings.filters))
+        )
 
     def queries(self) -> Queries:
         """Return the queries for the sweep's board and for the pane."""
@@ -393,10 +403,6 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         """Correct the class of the marked failures, or of the one under the cursor."""
         self._act(partial(open_classify, self.app))
 
-    def action_saved(self) -> None:
-        """Choose one of the saved filters."""
-        self.app.push_screen(FiltersScreen())
-
     def action_order(self) -> None:
         """Show the competitions and runs in the next order."""
         self._sort(SortOrder(self._sorting.by.next()))
@@ -495,7 +501,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     @property
     def _filter(self) -> RunFilter:
-        return parse_filter(self.words)
+        return parse_filter(self.app.settings.filters.get(self.words, self.words))
 
     def _draw_context(self, board: SweepBoard) -> _Context:
         limit = board.sweep.spec.time_limit_seconds

@@ -40,7 +40,6 @@ from mlebench_console.foundation.problems import Problem
 # Modules that the first frame does not need are imported where they are used: imports take half of the console's
 # start-up time.
 if TYPE_CHECKING:
-    from textual.command import Provider
     from textual.notifications import Notification, Notify
     from textual.screen import Screen
     from textual.worker import WorkType
@@ -74,12 +73,6 @@ _MODE_NAMES = tuple(name for name, *_ in SCREENS)
 _IMPORTED_AHEAD = ("run", "sweep", "dialogs")
 
 
-def _palette_commands() -> type[Provider]:
-    from mlebench_console.console.tui.commands import ConsoleCommands
-
-    return ConsoleCommands
-
-
 def _make_screen(name: str) -> Any:
     return getattr(
         importlib.import_module(f"mlebench_console.console.screens.{name}"), f"{name.capitalize()}Screen"
@@ -105,7 +98,7 @@ class ConsoleApp(TerminalApp):
     CSS_PATH = "console.tcss"
     TITLE = "mlebench-console"
     BINDINGS = bindings("app")
-    COMMANDS: ClassVar[set[Any]] = {_palette_commands}
+    ENABLE_COMMAND_PALETTE = False
     MODES: ClassVar[dict[str, Any]] = {
         name: partial(_make_screen, name) for name in ("welcome", *_MODE_NAMES)
     }
@@ -350,13 +343,6 @@ class ConsoleApp(TerminalApp):
                     screen.show_sweep(sweep_id, run_id)
 
             self.call_after_refresh(filter_them)
-
-    def runs_filter(self) -> str:
-        """Return the words by which the sweep screen filters its runs; empty on other screens."""
-        from mlebench_console.console.screens.sweep import SweepScreen
-
-        screen = self.screen
-        return screen.words if isinstance(screen, SweepScreen) else ""
 
     def show_launch(self, *, sweep_id: str = "", file: Path | None = None) -> None:
         """Show the launch form, filled in from an earlier sweep or from a file."""

@@ -1,4 +1,4 @@
-"""The `:` command line: the table of commands, the input line with its suggestions, and the command palette.
+"""The `:` command line: the table of commands, and the input line with its suggestions.
 
 Besides the table, every key of the current screen is a command too, named by the key's label.
 """
@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.containers import Horizontal
-from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -35,7 +33,7 @@ from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.theme import THEME_NAMES
 from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.views.sweep import FILTER_FIELDS, checked_filter
+from mlebench_console.console.views.sweep import checked_filter, filter_words
 from mlebench_console.engine.requests import (
     PauseSweep,
     ResumeSweep,
@@ -43,11 +41,8 @@ from mlebench_console.engine.requests import (
     SetPriority,
     SweepRequest,
 )
-from mlebench_console.engine.runs.causes import lasting_cause
-from mlebench_console.engine.settings import FILTERS, check_filter
 from mlebench_console.foundation.problems import Problem, UsageProblem
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 
 if TYPE_CHECKING:
     from textual.worker import WorkType
@@ -137,35 +132,8 @@ def _themes(_app: ConsoleApp) -> Iterator[Word]:
     return (Word(name) for name in THEME_NAMES)
 
 
-def _saved_filters(app: ConsoleApp) -> Iterator[Word]:
-    return (Word(name, text) for name, text in app.settings.filters.items())
-
-
-def _filter_begins(app: ConsoleApp) -> Iterator[Word]:
-    yield from _saved_filters(app)
-    yield Word("save", "NAME [WORD...]: keep these words, or the filter as it is")
-    yield Word("remove", "NAME: forget a saved filter")
-    yield Word("clear", "show everything again")
-    yield from _filter_words(app)
-
-
 def _filter_words(app: ConsoleApp) -> Iterator[Word]:
-    values: dict[str, Iterable[str]] = {
-        "state": (*RunState, "live"),
-        "class": FailureClass,
-        "outcome": (*(one.replace("_", " ").split()[0] for one in Outcome), "medal"),
-        "tag": _tags_known(app),
-        "split": ("low", "medium", "high"),
-    }
-    causes = dict(map(lasting_cause, app.known_runs))
-    for field in FILTER_FIELDS:
-        if field == "cause":
-            yield from (Word(f"cause:{key}", text) for key, text in causes.items() if key)
-            continue
-        for value in dict.fromkeys(values.get(field, ())):
-            yield Word(f"{field}:{value}", f"runs whose {field} is {value}")
-        if field not in values:
-            yield Word(f"{field}:", f"runs by their {field}")
+    return (Word(*known) for known in filter_words(app.known_runs, app.settings.filters))
 
 
 def _tags_known(app: ConsoleApp) -> Iterable[str]:
@@ -372,37 +340,11 @@ def _tag_sweep(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _filter(app: ConsoleApp, words: list[str]) -> None:
-    saved = app.settings.filters
-    screen = app.screen
-    first, rest = words[0], words[1:]
-    if first == "save":
-        _save_filter(app, rest)
-    elif first == "remove":
-        name = _one_of(rest[0] if rest else "", list(saved), "saved filter")
-        if not app.refuses():
-            app.change_setting(FILTERS, name, None)
-            app.say(f"removed the filter '{name}'")
-    elif first == "clear":
-        if isinstance(screen, FilteredScreen):
-            screen.filter_by("")
-    elif not rest and first in saved:
-        app.filter_runs(saved[first])
-    elif isinstance(screen, FilteredScreen) and screen.MODE != "sweep":
-        screen.filter_by(" ".join(words))
+    text, screen = " ".join(words), app.screen
+    if isinstance(screen, FilteredScreen) and (not text or screen.MODE != "sweep"):
+        screen.filter_by(text)
     else:
-        app.filter_runs(checked_filter(" ".join(words)).text)
-
-
-def _save_filter(app: ConsoleApp, words: list[str]) -> None:
-    if not words:
-        raise UsageProblem(":filter save needs NAME [WORD...]")
-    text = " ".join(words[1:]) or app.runs_filter()
-    if not text:
-        raise UsageProblem("nothing is filtered here", "", ":filter save NAME WORD... names the words too")
-    check_filter(words[0], checked_filter(text).text)
-    if not app.refuses():
-        app.change_setting(FILTERS, words[0], text)
-        app.say(f"saved the filter '{words[0]}': {text}")
+        app.filter_runs(text if text in app.settings.filters else checked_filter(text).text)
 
 
 def _export(app: ConsoleApp, words: list[str]) -> None:
@@ -511,11 +453,10 @@ COMMANDS: tuple[Command, ...] = (
     _change("note-sweep", "TEXT", "Write a note on the sweep", _note_sweep, 1, subject=_sweep_named),
     Command(
         "filter",
-        "NAME|WORD...|save NAME",
-        "Show only some runs or lines",
+        "[NAME|WORD...]",
+        "Show only some runs or lines; without words all",
         _filter,
-        1,
-        (_filter_begins, _filter_words),
+        words=(_filter_words,),
     ),
     _change(
         "priority",
@@ -782,36 +723,6 @@ def _words_fitting(known: Iterable[Word], typed: str) -> list[Word]:
         found,
         key=lambda word: (not word.text.lower().startswith(wanted), wanted not in word.text.lower()),
     )
-
-
-class ConsoleCommands(Provider):
-    """Finds commands by the beginnings of words; commands with required arguments open the command line."""
-
-    @property
-    def _known(self) -> list[Command]:
-        return commands_here(cast("ConsoleApp", self.app))
-
-    async def discover(self) -> Hits:
-        """All commands, before anything is typed."""
-        for command in self._known:
-            yield DiscoveryHit(self._title(command), partial(self._take, command), help=command.help)
-
-    async def search(self, query: str) -> Hits:
-        """The commands that match."""
-        for place, command in enumerate(_fitting(self._known, query)):
-            yield Hit(1 / (1 + place), self._title(command), partial(self._take, command), help=command.help)
-
-    def _title(self, command: Command) -> Content:
-        """Return the name of a command with its arguments, and its key."""
-        key = _key_text(cast("ConsoleApp", self.app), command.key)
-        return Content(f"{command.name} {command.takes}".rstrip() + (f"   ({key})" if key else ""))
-
-    def _take(self, command: Command) -> None:
-        app = cast("ConsoleApp", self.app)
-        if command.needs:
-            app.action_command_line(f"{command.name} ")
-        else:
-            execute(app, command.name)
 
 
 _MOST_LINES = 24

@@ -1,4 +1,4 @@
-"""The table of all keys of the console; bindings, footer, help, names of keys and rebinding are derived from it.
+"""The table of all keys of the console; bindings, footer, help and the names of keys are derived from it.
 
 `docs/keys.md` is generated from it too. `terminal` keeps keys that arrive in bursts in order.
 """
@@ -47,7 +47,6 @@ Context = Literal[
     "help",
     "confirm",
     "classify",
-    "filters",
 ]
 
 
@@ -103,7 +102,7 @@ SCREENS: tuple[tuple[str, str, str, str], ...] = (
     ("host", "6", "Host", "The machine, and what runs use of it"),
     ("launch", "7", "Launch", "Plan and launch a sweep"),
     ("events", "8", "Events", "Everything that happened"),
-    ("settings", "9", "Settings", "Appearance, notifications and keys"),
+    ("settings", "9", "Settings", "Appearance and notifications"),
 )
 # Defines a key that changes something.
 _change = partial(Key, changes=True)
@@ -111,7 +110,6 @@ TABLE: tuple[Key, ...] = (
     # Everywhere
     *(Key(f"app.{name}", key, f"app.go('{name}')", name, about) for name, key, _title, about in SCREENS),
     Key("app.command", "colon", "app.command_line", "command", "Command line with completion", 90),
-    Key("app.palette", "ctrl+p", "app.command_palette", "palette", "Search all commands"),
     Key("app.help", "question_mark f1", "app.help", "help", "The keys of this screen", 91),
     _change("app.undo", "u", "app.undo", "undo", "Undo a stop or a relaunch, within seconds"),
     Key(
@@ -224,7 +222,6 @@ TABLE: tuple[Key, ...] = (
     ),
     _change("sweep.note_sweep", "N", "app.note('note-sweep')", "note sweep", "Write a note on the sweep"),
     _change("sweep.tag_sweep", "T", "app.command_line('tag-sweep ')", "tag sweep", "Tag the sweep"),
-    Key("sweep.saved", "F", "saved", "saved filters", "Choose a saved filter or a usual one, or save one"),
     Key("sweep.clone", "C", "app.command_line('clone')", "clone", "Launch a sweep like this one"),
     Key("sweep.integrity", "i", "integrity", "integrity", "What detectors have found in its runs"),
     Key(
@@ -502,7 +499,7 @@ TABLE: tuple[Key, ...] = (
     Key("integrity.filter", "slash", "filter", "filter", "Filter by words", 6),
     Key("integrity.back", "escape", "back", "back", "Clear the filter, then back", 7),
     # Settings
-    Key("settings.change", "enter", "open", "change", "Change the line, or press a new key for it", 1),
+    Key("settings.change", "enter", "open", "change", "Change the line", 1),
     Key(
         "settings.reset",
         "d",
@@ -539,14 +536,6 @@ TABLE: tuple[Key, ...] = (
     Key("classify.down", "down tab", "choose(1)", "next", "The next class"),
     Key("classify.up", "up shift+tab", "choose(-1)", "previous", "The class before"),
     Key("classify.leave", "escape", "leave", "leave", "Leave everything as it was"),
-    # Choosing a filter
-    Key("filters.take", "enter", "take", "show", "Show only what the chosen filter lets through; 1 to 9 too"),
-    Key("filters.down", "down j tab", "choose(1)", "next", "The next filter"),
-    Key("filters.up", "up k shift+tab", "choose(-1)", "previous", "The filter before"),
-    Key("filters.type", "slash colon", "type", "type", "Type a filter"),
-    _change("filters.save", "s", "type('save ')", "save", "Save the present filter under a name"),
-    _change("filters.remove", "x", "remove", "remove", "Forget the chosen saved filter"),
-    Key("filters.leave", "escape F q", "leave", "leave", "Leave the filter as it is"),
 )
 
 
@@ -603,12 +592,6 @@ def key_name(key: str, *, ascii_only: bool = False) -> str:
     return f"^{name}" if key.startswith("ctrl+") else name
 
 
-# Screens that show a log; the others show lists.
-_WITH_LOG = frozenset({"run", "file", "logs"})
-_WITH_MATRIX = frozenset({"sweep", "board", "experiment"})
-_WITH_FIELDS = frozenset({"launch", "grade"})
-
-
 def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
     """Return the table with the keys that config.toml rebinds, such as `"sweep.relaunch" = "R,f5"`.
 
@@ -638,26 +621,3 @@ def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
             if other != entry.id:
                 raise UsageProblem(f"the key '{key}' is bound to both '{other}' and '{entry.id}'")
     return KeyTable(table)
-
-
-def hidden_by(table: KeyTable, name: str) -> tuple[str, ...]:
-    """Return the ids of the actions that a rebound key makes unreachable on some screen."""
-    chosen = table.named(name)
-    return tuple(
-        key.id
-        for key in table.keys
-        if chosen.context != key.context
-        and (chosen.context == "app" or _works_on(key.context, chosen.context))
-        and set(chosen.keys) & set(key.keys)
-    )
-
-
-def _works_on(shared: str, context: str) -> bool:
-    """Return whether the keys of a shared context work on a screen."""
-    with_log, with_matrix, with_fields = (
-        context in _WITH_LOG,
-        context in _WITH_MATRIX,
-        context in _WITH_FIELDS,
-    )
-    shares = {"app": True, "list": not with_log, "log": with_log, "matrix": with_matrix, "field": with_fields}
-    return shares.get(shared, False)

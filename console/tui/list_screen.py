@@ -19,6 +19,7 @@ from mlebench_console.console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
     from textual import events
+    from textual.suggester import Suggester
     from textual.timer import Timer
 
 # The name of the detail pane's query and of its entry in the session.
@@ -61,7 +62,12 @@ class FilteredScreen(ListScreen):
     def body(self) -> Iterable[Widget]:
         """Return the header lines, the list and the filter's prompt."""
         yield from super().body()
-        yield Prompt("/", self.FILTER_HINT, id="filter", done="keep the filter")
+        suggester = self.filter_suggester()
+        yield Prompt("/", self.FILTER_HINT, id="filter", done="keep the filter", suggester=suggester)
+
+    def filter_suggester(self) -> Suggester | None:
+        """Return what completes a typed filter; None if nothing does."""
+        return None
 
     def session_values(self) -> SessionValues:
         """Return the filter."""

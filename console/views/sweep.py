@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
@@ -31,7 +31,7 @@ from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, end_of_swee
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import datasets, runs, sweeps
 from mlebench_console.state.database import Database
-from mlebench_console.state.lifecycle import MEDALS, Outcome, RunState
+from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState
 from mlebench_console.state.records import HERE, Attempt, Dataset, DatasetState, Run, Sweep, SweepCounts
 from mlebench_console.state.usage import outages
 from mlebench_console.state.usage.outages import ProviderOutage
@@ -281,6 +281,27 @@ def checked_filter(text: str) -> RunFilter:
         known = ", ".join(f"{name}:" for name in FILTER_FIELDS)
         raise UsageProblem(f"runs can't be filtered by '{found.unknown[0]}:'", "", f"Choose one of {known}.")
     return found
+
+
+def filter_words(known: Iterable[Run], named: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the words that a filter of these runs may have, named filters first, each with what it lets through."""
+    yield from named.items()
+    values: dict[str, Iterable[str]] = {
+        "state": (*RunState, "live"),
+        "class": FailureClass,
+        "outcome": (*(outcome.replace("_", " ").split()[0] for outcome in Outcome), "medal"),
+        "tag": (tag.name for run in known for tag in run.tags),
+        "split": ("low", "medium", "high"),
+    }
+    causes = dict(map(lasting_cause, known))
+    for name in FILTER_FIELDS:
+        if name == "cause":
+            yield from ((f"cause:{key}", text) for key, text in causes.items() if key)
+            continue
+        for value in dict.fromkeys(values.get(name, ())):
+            yield f"{name}:{value}", f"runs whose {name} is {value}"
+        if name not in values:
+            yield f"{name}:", f"runs by their {name}"
 
 
 def order_name(sorting: SortOrder[RunOrder]) -> str:

@@ -23,7 +23,7 @@ from mlebench_console.engine import control
 from mlebench_console.engine.control.status import EngineStatus
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import RelaunchRuns
-from mlebench_console.engine.settings import read_filters
+from mlebench_console.engine.settings import FILTERS
 from mlebench_console.state.annotations import Annotation, annotate_run
 from mlebench_console.state.lifecycle import Outcome
 from tests.console import worlds
@@ -159,8 +159,8 @@ async def test_a_key_is_a_command_whose_name_stays_wherever_the_cursor_is(opened
         await console.press("colon", *"relaunch-")
         await console.sees("relaunch-all")
         await console.press("escape", "colon", *"filter")
-        await console.sees("filter NAME|WORD...|save NAME")
-        line = next(line for line in console.text().splitlines() if "filter NAME" in line)
+        await console.sees("filter [NAME|WORD...]")
+        line = next(line for line in console.text().splitlines() if "filter [NAME" in line)
         assert not line.rstrip().endswith("/"), "this key does something else here"
 
 
@@ -183,9 +183,7 @@ async def test_a_run_that_does_not_exist_harms_nothing_that_is_shown(opened: Ope
         assert console.app.condition.health is StateHealth.GOOD
 
 
-async def test_notes_and_tags_are_written_by_key_and_filters_are_saved_by_name(
-    opened: OpenConsole, asked: list[Any]
-) -> None:
+async def test_notes_and_tags_are_written_by_key(opened: OpenConsole, asked: list[Any]) -> None:
     async with opened(screen=SWEEP) as console:
         assert console.world is not None
         await console.press("m", "n", *"look", "enter")
@@ -202,14 +200,30 @@ async def test_notes_and_tags_are_written_by_key_and_filters_are_saved_by_name(
         await console.sees("✎ #gpu  node 3 again")
         await console.press("escape", "colon")
         field = console.app.screen.query_one("#command Input", Input)
-        field.value = "filter save mine tag:gpu"
+        field.value = "filter tag:gpu"
         await console.press("enter")
-        await console.sees("saved the filter 'mine'")
-        await console.press("F")
-        await console.sees("1 mine", "lost to infrastructure")
-        await console.press("1")
         await console.sees("1 of 45")
-        assert read_filters(console.app.places.config_file) == {"mine": "tag:gpu"}
+
+
+async def test_a_filter_is_found_by_its_name_in_config_where_filters_are_typed(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        console.app.change_setting(FILTERS, "lost", "class:infra")
+        await console.press("slash", *"lo")
+        await console.sees("/ lost", "complete")
+        await console.press("right", "enter")
+        await console.sees("/ class:infra", "3 of 45")
+        await console.press("slash", "ctrl+u", *"state:fa")
+        await console.sees("/ state:failed")
+        await console.press("right", "enter")
+        await console.sees("/ state:failed", "8 of 45")
+        await console.press("colon", *"filter lo")
+        await console.sees("lost", "class:infra")
+        await console.press("tab", "enter")
+        await console.sees("/ class:infra")
+        await console.press("colon", *"filter", "enter")
+        await console.misses("/ class:infra")
 
 
 @pytest.mark.parametrize(
@@ -225,14 +239,6 @@ async def test_a_command_that_cannot_be_is_told_calmly(opened: OpenConsole, line
     async with opened() as console:
         commands.execute(console.app, line)
         await console.sees(told)
-
-
-async def test_the_palette_finds_commands(opened: OpenConsole) -> None:
-    async with opened() as console:
-        await console.press("ctrl+p")
-        await console.sees("Queue runs again that have ended")
-        await console.press(*"scoreb", "enter")
-        await console.sees("Disarray")
 
 
 async def test_q_closes_the_console_and_nothing_else(opened: OpenConsole, asked: list[Any]) -> None:

@@ -6,6 +6,7 @@ The `:` command line, which uses them, is in `console.tui.commands`.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -180,6 +181,20 @@ class LabelledField(Widget):
         self._why.show(
             ((foreign(f" {shown}", width, ellipsis=self.app.signs.ellipsis), "bad"),) if why else ()
         )
+
+
+class LastWord(Suggester):
+    """Completes the last of several typed words by the first known word that begins so."""
+
+    def __init__(self, known: Callable[[], Iterable[str]]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._known = known
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Return the text with its last word completed."""
+        before, space, typed = value.rpartition(" ")
+        word = next((word for word in self._known() if typed and word.startswith(typed)), None)
+        return None if word is None else f"{before}{space}{word}"
 
 
 class FilePaths(Suggester):

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from mlebench_console.console.tui.config import read_settings
-from mlebench_console.console.tui.keys import KeyTable, hidden_by, rebound_keys
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.settings import NotificationKind
 from mlebench_console.foundation.problems import UsageProblem
@@ -67,39 +66,18 @@ async def test_what_to_be_called_for_is_chosen_one_by_one(opened: OpenConsole, p
         }
 
 
-async def test_a_pressed_key_is_bound_and_works_at_once(opened: OpenConsole, places: Places) -> None:
+async def test_changed_keys_are_counted_and_written_by_hand(opened: OpenConsole, places: Places) -> None:
     async with opened(screen="settings") as console:
-        await go_to(console, "app.events")
-        await console.press("g", "enter")
-        await console.sees("press the new key", "Everything that happened")
-        await console.press("f9")
-        await console.sees("f9 *")
+        await go_to(console, "changed keys")
+        await console.sees("none", '"sweep.relaunch" = "f5"')
+        console.app.change_setting("keys", "app.events", "f9")
+        await console.misses("none")
+        for key in ("enter", "d"):
+            await console.press("g", key)
+            await console.sees("write keys into config.toml, under [keys]")
         assert written(places)["keys"] == {"app.events": "f9"}
         await console.press("f9")
         await console.sees("events", "what happened")
-
-
-async def test_a_key_that_is_taken_is_refused_and_one_that_hides_another_is_asked_twice(
-    opened: OpenConsole, places: Places
-) -> None:
-    async with opened(screen="settings") as console:
-        await go_to(console, "sweep.stop")
-        await console.press("g", "enter")
-        await console.press("r")
-        await console.sees("is bound to both")
-        await console.press("j")
-        await console.sees("would hide 'list.down'")
-        await console.press("j")
-        await console.sees("j *")
-        assert written(places)["keys"] == {"sweep.stop": "j"}
-
-
-async def test_esc_leaves_a_key_as_it_is(opened: OpenConsole, places: Places) -> None:
-    async with opened(screen="settings") as console:
-        await go_to(console, "sweep.stop")
-        await console.press("g", "enter", "escape")
-        await console.misses("press the new key")
-        assert not places.config_file.exists()
 
 
 async def test_a_watcher_changes_no_setting(opened: OpenConsole, places: Places) -> None:
@@ -137,14 +115,6 @@ def test_a_refresh_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
     config.write_text(f"[console]\nrefresh = {value}\n")
     with pytest.raises(UsageProblem, match="refresh"):
         read_settings(config, theme=None, ascii_only=False)
-
-
-def test_only_keys_that_are_seen_together_hide_each_other() -> None:
-    assert hidden_by(KeyTable(), "sweep.stop") == ()
-    assert hidden_by(rebound_keys({"sweep.stop": "j"}), "sweep.stop") == ("list.down",)
-    assert "app.board" in hidden_by(rebound_keys({"sweep.stop": "5"}), "sweep.stop")
-    assert hidden_by(rebound_keys({"sweep.stop": "e"}), "sweep.stop") == ()
-    assert hidden_by(rebound_keys({"run.stop": "n"}), "run.stop") == ("log.next",)
 
 
 async def test_a_change_that_the_next_start_would_refuse_is_not_written(

@@ -643,11 +643,3 @@ async def test_a_run_without_a_log_offers_none(opened: OpenConsole) -> None:
     async with opened(worlds.paused, screen="sweep") as console:
         await console.sees("⏎ run", ":resume resumes it")
         await console.misses("l log")
-
-
-async def test_the_palette_finds_by_beginnings_of_words_and_shows_keys(opened: OpenConsole) -> None:
-    async with opened(screen=SWEEP) as console:
-        await console.sees("LOW")
-        await console.press("ctrl+p", *"rel")
-        await console.sees("relaunch [RUN...]   (r)")
-        await console.misses("Remove a sweep")

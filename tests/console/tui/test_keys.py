@@ -11,7 +11,7 @@ from mlebench_console.console.screens.board import BoardScreen
 from mlebench_console.console.screens.code import CodeScreen, DiffScreen
 from mlebench_console.console.screens.compare import CompareScreen
 from mlebench_console.console.screens.data import DataScreen, DatasetScreen
-from mlebench_console.console.screens.dialogs import ClassifyScreen, ConfirmScreen, FiltersScreen, HelpScreen
+from mlebench_console.console.screens.dialogs import ClassifyScreen, ConfirmScreen, HelpScreen
 from mlebench_console.console.screens.events import EventsScreen
 from mlebench_console.console.screens.experiment import ExperimentScreen, PlotsScreen
 from mlebench_console.console.screens.export import ExportScreen
@@ -57,7 +57,6 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "field": Field,
     "confirm": ConfirmScreen,
     "classify": ClassifyScreen,
-    "filters": FiltersScreen,
     "file": FileScreen,
     "logs": RunLogsScreen,
     "code": CodeScreen,
@@ -125,5 +124,5 @@ def test_no_color_wins_over_a_theme(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_keys_are_shown_as_people_know_them() -> None:
-    assert [key_name(key) for key in ("question_mark", "ctrl+p", "enter", "r")] == ["?", "^p", "⏎", "r"]
+    assert [key_name(key) for key in ("question_mark", "ctrl+d", "enter", "r")] == ["?", "^d", "⏎", "r"]
     assert key_name("enter", ascii_only=True) == "enter"
