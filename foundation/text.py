@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def visible(text: str) -> str:
     """Return text on one line, with every control, invisible or direction-changing character escaped."""
@@ -22,6 +24,11 @@ def gigabytes(count: int) -> str:
 def plural(count: int, word: str, several: str = "") -> str:
     """Write a number with its noun, `3 runs`."""
     return f"{count:,} {word if count == 1 else several or word + 's'}"
+
+
+def names_of_limits(codes: Iterable[str]) -> str:
+    """Write the limits of a run's processes by their codes, `processors, system calls`."""
+    return ", ".join(code.replace("_", " ") for code in codes)
 
 
 def limit_text(hours: float) -> str:

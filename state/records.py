@@ -177,7 +177,7 @@ class Attempt:
         image: the digest of its agent's image.
         suspected: as for its run.
         recipe: the hashes of the files from which its image and that's mlebench-env were built; empty: unknown.
-        not_held: the limits that were not enforced where it ran, in words; empty when all were.
+        unenforced: the codes of the limits that nothing enforced where it ran.
         placement: where it was launched: `here`, or the name of a batch system's profile.
         job: its job number there; empty where there is none.
         node: its host; empty for the engine's own, or while it is unknown.
@@ -208,7 +208,7 @@ class Attempt:
     image: str
     hardware: Hardware | None
     suspected: str = ""
-    not_held: str = ""
+    unenforced: tuple[str, ...] = ()
     recipe: str = ""
     placement: str = HERE
     job: str = ""

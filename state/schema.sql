@@ -121,7 +121,7 @@ CREATE TABLE attempts (
     image          TEXT NOT NULL DEFAULT '',
     recipe         TEXT NOT NULL DEFAULT '',
     hardware       TEXT,
-    not_held       TEXT NOT NULL DEFAULT '',
+    unenforced     TEXT NOT NULL DEFAULT '[]',
     created_at     REAL NOT NULL,
     started_at     REAL,
     ended_at       REAL,

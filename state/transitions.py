@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.foundation.text import names_of_limits
 from mlebench_console.state import events, runs
 from mlebench_console.state.causes import cause_key, cause_of, group_of, ungradable_key
 from mlebench_console.state.database import Database, to_json
@@ -103,7 +105,7 @@ def started(
     now: float,
     image: str = "",
     hardware: Hardware | None = None,
-    not_held: str = "",
+    unenforced: tuple[str, ...] = (),
     recipe: str = "",
     runtime: str = "",
 ) -> None:
@@ -118,13 +120,13 @@ def started(
             isolated=isolated,
             image=image,
             hardware=kept,
-            not_held=not_held,
+            unenforced=json.dumps(unenforced),
             recipe=recipe,
             runtime=runtime or attempt.runtime,
         )
         database.update("runs", run.id, started_at=at, last_activity_at=at)
         mark = "" if isolated else ", not isolated"
-        limits = f", not held: {not_held}" if not_held else ""
+        limits = f", limits not enforced: {names_of_limits(unenforced)}" if unenforced else ""
         text = f"attempt {attempt.number} is running{mark}{limits}"
         _move(database, run, RunState.RUNNING, text, now, attempt_id)
 

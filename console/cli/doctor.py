@@ -22,7 +22,7 @@ from mlebench_console.console.cli.common import Json, new_app, places_of
 from mlebench_console.console.cli.output import say, say_json, say_wrapped
 from mlebench_console.engine.space import existing, free_bytes
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
-from mlebench_console.foundation.text import plural
+from mlebench_console.foundation.text import names_of_limits, plural
 
 if TYPE_CHECKING:
     from mlebench_console.engine.placements.survey import SurveyedNodes
@@ -158,24 +158,25 @@ def check_offer(offer: HostOffer) -> Iterator[Check]:
     for one in offer.runtimes:
         if one.why_not:
             yield Check(one.name, Health.WARN, one.why_not, unneeded)
-        elif one.not_held:
-            step = "Rows disclose it; give --runtime another that holds more where that matters."
-            yield Check(one.name, Health.WARN, f"works, not held: {one.not_held}", step)
+        elif one.unenforced:
+            step = "Rows disclose it; give --runtime another that enforces more where that matters."
+            found = f"works, limits not enforced: {names_of_limits(one.unenforced)}"
+            yield Check(one.name, Health.WARN, found, step)
         else:
-            yield Check(one.name, Health.OK, "works and holds all limits")
+            yield Check(one.name, Health.OK, "works and enforces all limits")
     if offer.auto:
         yield Check("auto", Health.OK, f"takes {offer.auto} for agents with exported images")
     else:
         yield Check("auto", Health.WARN, "finds no runtime for exported images", install)
-    if "not held" in offer.limits:
-        step = "Have Slurm hold them by control groups, or take another runtime."
+    if offer.unenforced:
+        step = "Have Slurm enforce them by control groups, or take another runtime."
         yield Check("limits", Health.WARN, offer.limits, step)
     else:
         yield Check("limits", Health.OK, offer.limits)
     if offer.network:
         yield Check("network", Health.WARN, offer.network, install)
     else:
-        yield Check("network", Health.OK, "the networks 'none' and 'models' are held")
+        yield Check("network", Health.OK, "the networks 'none' and 'models' are enforced")
     tools = ", ".join(f"{name} {version}".strip() for name, version in offer.tools.items())
     yield Check("programs", Health.OK, tools or "none of the runtimes'")
 
@@ -277,15 +278,15 @@ def check_limits() -> Check:
     """Check what enforces the limits of agents that run as processes: memory, processes and processors."""
     from mlebench_console.environment.runner import protocol
     from mlebench_console.environment.runner.process import runtimes
-    from mlebench_console.environment.runner.process.containment import held_limits
+    from mlebench_console.environment.runner.process.containment import limits_here
 
-    held = held_limits(isolated=runtimes.resolve(runtimes.PROCESS) == protocol.BUBBLEWRAP)
-    if not held.not_held() and not held.is_watched:
-        return Check("limits", Health.OK, held.in_words())
+    limits = limits_here(isolated=runtimes.resolve(runtimes.PROCESS) == protocol.BUBBLEWRAP)
+    if not limits.unenforced and not limits.is_watched:
+        return Check("limits", Health.OK, limits.in_words())
     return Check(
         "limits",
         Health.WARN,
-        held.in_words(),
+        limits.in_words(),
         "Start the engine where it may make control groups (as root, or in a systemd session), or use Docker.",
     )
 

@@ -76,7 +76,7 @@ from mlebench_console.engine.runs.causes import group_by_cause
 from mlebench_console.engine.sweeps.waiting import HoldKind, Waiting
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner.protocol import Order
-from mlebench_console.foundation.text import plural
+from mlebench_console.foundation.text import names_of_limits, plural
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep
 from mlebench_console.state.transitions import is_reroll
@@ -1440,8 +1440,8 @@ def _settings(facts: RunFacts, order: Order | None, signs: Signs) -> Iterable[_S
     if attempt is not None and attempt.isolated is not None:
         text = "yes" if attempt.isolated else "no: only for agents that are trusted"
         yield _Setting("isolated", text, is_warning=not attempt.isolated)
-    if attempt is not None and attempt.not_held:
-        yield _Setting("limits not held", attempt.not_held, is_warning=True)
+    if attempt is not None and attempt.unenforced:
+        yield _Setting("limits not enforced", names_of_limits(attempt.unenforced), is_warning=True)
     yield _Setting("agent", spec.agent_id)
     yield _Setting("agent version", facts.sweep.agent_version[:12])
     yield option("edition", "edition", spec.edition)

@@ -28,7 +28,7 @@ from mlebench_console.environment.runner.code_snapshots import (
 )
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
-from mlebench_console.foundation.text import plural
+from mlebench_console.foundation.text import names_of_limits, plural
 from mlebench_console.state import runs, submissions, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep
@@ -451,7 +451,7 @@ def configuration(version: Version) -> dict[str, str]:
         "image digest": attempt.image,
         "image built from": attempt.recipe,
         "isolated": isolation[attempt.isolated],
-        "limits not held": attempt.not_held,
+        "limits not enforced": names_of_limits(attempt.unenforced),
         **options,
         "runtime": attempt.runtime,
         "placement": attempt.placement,

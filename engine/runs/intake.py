@@ -299,7 +299,7 @@ class Intake:
                     now=now,
                     image=event.image,
                     hardware=event.hardware,
-                    not_held=event.not_held,
+                    unenforced=event.unenforced,
                     recipe=event.recipe,
                     runtime=event.runtime or attempt.runtime,
                 )

@@ -48,7 +48,7 @@ from mlebench_console.environment.gateway.dialects import Usage
 from mlebench_console.foundation.clock import iso
 from mlebench_console.foundation.files import csv_text, write_json, write_text
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
-from mlebench_console.foundation.text import limit_text, spreadsheet_text, visible
+from mlebench_console.foundation.text import limit_text, names_of_limits, spreadsheet_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class Disclosure:
         images: digests of the images that the agent ran in, each with what it was built from where that is known.
         test_feedback: whether the agent could learn its score on the test set; None: unknown.
         isolated: how many runs could reach neither answers nor network, of how many; None: unknown.
-        not_held: the distinct lists of limits that nothing enforced.
+        unenforced: the codes of the limits that nothing enforced in some run.
         runtimes: the distinct runtimes in which exported images ran.
         model_calls: how model calls were counted and in how many runs, as text; empty: unknown.
         tokens, model_costs: of these calls, as text; empty: unknown.
@@ -145,7 +145,7 @@ class Disclosure:
     machines: tuple[str, ...]
     test_feedback: bool | None
     isolated: tuple[int, int] | None
-    not_held: tuple[str, ...]
+    unenforced: tuple[str, ...]
     demo: bool
     model_calls: str = ""
     tokens: str = ""
@@ -198,7 +198,8 @@ class Disclosure:
     def _isolation(self) -> str:
         counted = _UNKNOWN if self.isolated is None else _of(*self.isolated)
         by = f", by {', '.join(self.runtimes)}" if self.runtimes else ""
-        return "; ".join([f"{counted}{by}", *(f"limits not held: {limits}" for limits in self.not_held)])
+        missing = f"; limits not enforced: {names_of_limits(self.unenforced)}" if self.unenforced else ""
+        return f"{counted}{by}{missing}"
 
 
 def _image(provenance: Provenance) -> str:
@@ -253,7 +254,7 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         machines=tuple(sorted({one.machine for one in found} - {""})),
         test_feedback=False if evidence.table == "own" else None,
         isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,
-        not_held=tuple(sorted({one.not_held for one in found} - {""})),
+        unenforced=tuple(sorted({code for one in found for code in one.unenforced})),
         runtimes=tuple(sorted({one.runtime for one in found} - {""})),
         demo=row.demo,
         integrity=summary_of(evidence),

@@ -142,7 +142,7 @@ class Provenance:
         recipe: what that image was built from; empty: unknown.
         machine: the hardware that it ran on, as text; empty: unknown.
         isolated: whether it could reach neither answers nor network; None: unknown.
-        not_held: the limits that nothing enforced, as text.
+        unenforced: the codes of the limits that nothing enforced.
         runtime: the runtime in which an exported image ran; with `auto` each host chooses it.
         graded: its graded submissions, in order of time.
         classified: the run's failures that a person classified, each with who and why.
@@ -154,7 +154,7 @@ class Provenance:
     isolated: bool | None
     graded: tuple[GradedSubmission, ...]
     classified: tuple[str, ...] = ()
-    not_held: str = ""
+    unenforced: tuple[str, ...] = ()
     recipe: str = ""
     runtime: str = ""
 

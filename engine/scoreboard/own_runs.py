@@ -276,7 +276,7 @@ def _provenance(database: Database, run: Run) -> Provenance | None:
         image=attempt.image,
         machine="" if attempt.hardware is None else attempt.hardware.in_words(),
         isolated=attempt.isolated,
-        not_held=attempt.not_held,
+        unenforced=attempt.unenforced,
         runtime=attempt.runtime if attempt.image and attempt.runtime in protocol.OF_IMAGE_FILES else "",
         recipe=attempt.recipe,
         graded=tuple(

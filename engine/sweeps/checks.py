@@ -293,7 +293,7 @@ def _runtime(
             taken = runtimes.choose(kind, _image_file(spec, agent, places), existing(places.state_dir))
             if taken != kind:
                 yield Check(True, f"the runtime '{kind}' is {taken} here")
-            yield Check(True, f"limits of runs: {runtimes.held(taken).in_words()}")
+            yield Check(True, f"limits of runs: {runtimes.enforced_limits(taken).in_words()}")
             return
         _check_policy(spec, agent)
         yield from _network(spec, agent, providers, _TO_MODELS)

@@ -37,7 +37,7 @@ class Started:
         pid: of the main process.
         monotonic: the host's monotonic clock at the start, comparable within one `boot_id`.
         isolated: whether the agent is isolated from the rest of the host.
-        not_held: the limits that are not enforced there, in words; empty when all are.
+        unenforced: the codes of the limits that nothing enforces there.
         runtime, image: the runtime and the digest of the image, where the main process has chosen them.
     """
 
@@ -46,16 +46,16 @@ class Started:
     monotonic: float
     boot_id: str
     isolated: bool
-    not_held: str = ""
+    unenforced: tuple[str, ...] = ()
     runtime: str = ""
     image: str = ""
 
     @classmethod
     def now(
-        cls, pid: int, *, isolated: bool, not_held: str = "", runtime: str = "", image: str = ""
+        cls, pid: int, *, isolated: bool, unenforced: tuple[str, ...] = (), runtime: str = "", image: str = ""
     ) -> Started:
         """Return the record of a start at this moment."""
-        return cls(pid, time.time(), time.monotonic(), boot_id(), isolated, not_held, runtime, image)
+        return cls(pid, time.time(), time.monotonic(), boot_id(), isolated, unenforced, runtime, image)
 
 
 @dataclass(frozen=True)

@@ -459,7 +459,7 @@ class RunnerAttempt:
                     started.isolated,
                     image,
                     hardware,
-                    started.not_held,
+                    started.unenforced,
                     recipe,
                     started.runtime,
                 )

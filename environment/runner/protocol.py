@@ -393,14 +393,14 @@ class AgentStarted:
         recipe: what that image and its mlebench-env were built from, by its labels; empty where unknown.
         runtime: its runtime; empty where that is the order's.
         hardware: of its host; None where it is unknown.
-        not_held: the limits that are not enforced there, in words.
+        unenforced: the codes of the limits that nothing enforces there.
     """
 
     at: float
     isolated: bool
     image: str = ""
     hardware: Hardware | None = None
-    not_held: str = ""
+    unenforced: tuple[str, ...] = ()
     recipe: str = ""
     runtime: str = ""
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import GpuReader, read_nvidia
 from mlebench_console.environment.runner.process import runtimes
-from mlebench_console.environment.runner.process.containment import held_limits
+from mlebench_console.environment.runner.process.containment import limits_here
 from mlebench_console.foundation import files
 
 # The programs that runtimes and the staging of datasets use.
@@ -39,12 +39,12 @@ class RuntimeOffer:
 
     Attributes:
         why_not: why it does not work there; empty where it does.
-        not_held: the limits that it does not enforce there, in words; empty where it enforces all.
+        unenforced: the codes of the limits that it does not enforce there.
     """
 
     name: str
     why_not: str
-    not_held: str = ""
+    unenforced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class HostOffer:
     Attributes:
         at: when it was made.
         limits: what enforces the limits of agents there, in words.
+        unenforced: the codes of the limits that nothing enforces there.
         network: why the networks `none` and `models` can't be enforced; empty where they can.
         tools: versions by program; empty where a program does not report it.
         auto: the runtime that `auto` chooses there for an agent with an exported image; empty where none works.
@@ -68,6 +69,7 @@ class HostOffer:
     kernel: str
     runtimes: tuple[RuntimeOffer, ...]
     limits: str
+    unenforced: tuple[str, ...]
     network: str
     tools: dict[str, str]
     scratch: str
@@ -79,7 +81,7 @@ def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
     """Test what works on this host, with a folder on its own disk."""
     place = Path(tempfile.mkdtemp(prefix="mlebench-survey-", dir=scratch))
     try:
-        held = held_limits(isolated=True)
+        limits = limits_here(isolated=True)
         offers = tuple(_offer(name, place) for name in protocol.OF_IMAGE_FILES)
         working = [one.name for one in offers if not one.why_not]
         return HostOffer(
@@ -90,7 +92,8 @@ def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
             gpus=tuple(gpu.name for gpu in gpus()),
             kernel=os.uname().release,
             runtimes=offers,
-            limits=held.in_words(),
+            limits=limits.in_words(),
+            unenforced=limits.unenforced,
             network="" if working else "no runtime isolates here",
             tools={name: version for name in _TOOLS if (version := _version(name)) is not None},
             scratch=str(scratch),
@@ -103,7 +106,7 @@ def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
 
 def _offer(runtime: str, scratch: Path) -> RuntimeOffer:
     why_not = runtimes.why_unavailable(runtime, scratch)
-    return RuntimeOffer(runtime, why_not, "" if why_not else runtimes.held(runtime).not_held())
+    return RuntimeOffer(runtime, why_not, () if why_not else runtimes.enforced_limits(runtime).unenforced)
 
 
 @cache

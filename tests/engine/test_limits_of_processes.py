@@ -7,7 +7,8 @@ import time
 import pytest
 
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.process.containment import held_limits
+from mlebench_console.environment.runner.process.containment import limits_here
+from mlebench_console.foundation.text import names_of_limits
 from mlebench_console.state import database, events
 from mlebench_console.state.lifecycle import FailureClass, RunState
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, lines
@@ -60,17 +61,18 @@ def test_how_long_nothing_happened_is_known_while_it_does(harness: Harness) -> N
 
 
 def test_a_limit_that_nothing_holds_is_told_on_the_run(harness: Harness) -> None:
-    not_held = held_limits(isolated=False).not_held()
-    assert "user namespaces" in not_held, "without bubblewrap nothing holds them"
+    unenforced = limits_here(isolated=False).unenforced
+    assert "user_namespaces" in unenforced, "without bubblewrap nothing holds them"
     harness.agent("plain", "true")
     harness.start()
     harness.launch("plain", runtime="plain")
     (run,) = harness.ended()
     (attempt,) = harness.attempts(run)
-    assert attempt.not_held == not_held
+    assert attempt.unenforced == unenforced
     state = database.open_for_reading(harness.places.state_dir)
     try:
         told = [event.text for event in events.newest(state, run_id=run.id)]
     finally:
         state.close()
-    assert f"attempt 1 is running, not isolated, not held: {not_held}" in told
+    limits = names_of_limits(unenforced)
+    assert f"attempt 1 is running, not isolated, limits not enforced: {limits}" in told

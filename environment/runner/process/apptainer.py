@@ -20,7 +20,7 @@ from mlebench_console.environment.runner.host.readings import MARK
 from mlebench_console.environment.runner.layout import Layout, binds_without_daemon
 from mlebench_console.environment.runner.process import guard
 from mlebench_console.environment.runner.process.bubblewrap import gpu_nodes
-from mlebench_console.environment.runner.process.containment import HeldLimits
+from mlebench_console.environment.runner.process.containment import EnforcedLimits
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import files
 from mlebench_console.foundation.problems import EnvironmentProblem
@@ -138,6 +138,6 @@ def _path(path: Path | str) -> str:
     return str(path)
 
 
-def held(by_host: HeldLimits) -> HeldLimits:
+def enforced_limits(by_host: EnforcedLimits) -> EnforcedLimits:
     """Return what enforces limits in a container, given what this host enforces for its processes."""
     return replace(by_host, shared_memory="", user_namespaces="", system_calls="")

@@ -26,6 +26,7 @@ from mlebench_console.environment.container.warden import Excess
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import bubblewrap
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.text import names_of_limits
 
 LOOK_SECONDS = 0.25
 WATCHER = "a watcher"
@@ -50,7 +51,7 @@ _CONTROLLERS = (_MEMORY, _PIDS, _CPU)
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessLimits:
     """The limits of all processes of one attempt together; shared memory counts as memory, too."""
 
     memory_bytes: int
@@ -59,14 +60,14 @@ class Limits:
     cpus: float
 
     @classmethod
-    def of(cls, order: Order) -> Limits:
+    def of(cls, order: Order) -> ProcessLimits:
         """Return the limits of an order; that of memory defaults to nine tenths of the host's."""
         memory = order.memory_bytes or round(_host_memory() * _SHARE_OF_HOST)
         return cls(memory, protocol.MOST_PROCESSES, order.shm_bytes or memory // 2, order.cpus)
 
 
 @dataclass(frozen=True)
-class HeldLimits:
+class EnforcedLimits:
     """What enforces each limit of an attempt on this host; empty where nothing does.
 
     Attributes:
@@ -87,36 +88,39 @@ class HeldLimits:
         """Whether a limit is only watched, so that it can be exceeded for a moment."""
         return WATCHER in asdict(self).values()
 
-    def not_held(self) -> str:
-        """Return the limits that are not enforced, in words; empty when all are."""
-        return ", ".join(name.replace("_", " ") for name, by in asdict(self).items() if not by)
+    @property
+    def unenforced(self) -> tuple[str, ...]:
+        """The codes of the limits that nothing enforces, which are the names of these fields."""
+        return tuple(code for code, by in asdict(self).items() if not by)
 
     def in_words(self) -> str:
         """Return what enforces which limits, and which are not enforced, in words."""
-        by: dict[str, list[str]] = {}
-        for name, holder in asdict(self).items():
-            by.setdefault(holder, []).append(name.replace("_", " "))
-        missing = by.pop("", [])
-        parts = [f"{', '.join(names)} by {holder}" for holder, names in by.items()]
-        return "; ".join([*parts, *([f"not held: {', '.join(missing)}"] if missing else [])])
+        codes_by: dict[str, list[str]] = {}
+        for code, by in asdict(self).items():
+            codes_by.setdefault(by, []).append(code)
+        missing = codes_by.pop("", [])
+        parts = [f"{names_of_limits(codes)} by {by}" for by, codes in codes_by.items()]
+        return "; ".join([*parts, *([f"not enforced: {names_of_limits(missing)}"] if missing else [])])
 
 
 @cache
-def held_limits(*, isolated: bool) -> HeldLimits:
+def limits_here(*, isolated: bool) -> EnforcedLimits:
     """Test on this host what enforces the limits of an attempt, in bubblewrap or without it."""
     scope = _scope()
     if not scope:
-        return _held_here(isolated=isolated)
+        return _enforced_here(isolated=isolated)
     command = [*scope, sys.executable, "-I", "-m", __spec__.name, *(["--isolated"] if isolated else [])]
     tried = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=True)
-    return HeldLimits(**json.loads(tried.stdout))
+    return EnforcedLimits(**json.loads(tried.stdout))
 
 
-def _held_here(*, isolated: bool) -> HeldLimits:
-    limits = Limits(_host_memory(), protocol.MOST_PROCESSES, _host_memory(), float(os.cpu_count() or 1))
+def _enforced_here(*, isolated: bool) -> EnforcedLimits:
+    limits = ProcessLimits(
+        _host_memory(), protocol.MOST_PROCESSES, _host_memory(), float(os.cpu_count() or 1)
+    )
     containment = Containment(f"probe-{os.getpid()}-{secrets.token_hex(4)}", limits, isolated=isolated)
     containment.remove()
-    return containment.held
+    return containment.enforced
 
 
 def in_scope(command: Sequence[str]) -> list[str]:
@@ -146,7 +150,7 @@ def _scope() -> tuple[str, ...]:
 class Containment:
     """Enforces the limits of one attempt: created by its shim, entered by the agent, removed at the end."""
 
-    def __init__(self, name: str, limits: Limits, *, isolated: bool) -> None:
+    def __init__(self, name: str, limits: ProcessLimits, *, isolated: bool) -> None:
         """Create the control groups.
 
         Args:
@@ -158,7 +162,7 @@ class Containment:
         self._groups = _make_groups(_PREFIX + name)
         _set_limits(self._groups, limits)
         self._counts_per_namespace = isolated and os.geteuid() != 0 and _kernel() >= _COUNTS_PER_NAMESPACE
-        self.held = self._held(isolated=isolated)
+        self.enforced = self._enforcement(isolated=isolated)
         watches = {_MEMORY, _PIDS} - set(self._groups)
         self.look_seconds = LOOK_SECONDS if watches else None
 
@@ -216,14 +220,14 @@ class Containment:
         """Remove the groups, and return False if a process is still alive in one."""
         return _remove_groups(self._groups.values())
 
-    def _held(self, *, isolated: bool) -> HeldLimits:
+    def _enforcement(self, *, isolated: bool) -> EnforcedLimits:
         by = {name: f"control group v{_version(folder)}" for name, folder in self._groups.items()}
         abilities = bubblewrap.abilities()
         shared = by.get(_MEMORY, "")  # which is not a limit of its own, but one
         if isolated and abilities.sizes_shared_memory:
             shared = "bubblewrap"
         processes = by.get(_PIDS) or ("the kernel's ulimit" if self._counts_per_namespace else WATCHER)
-        return HeldLimits(
+        return EnforcedLimits(
             by.get(_MEMORY, WATCHER),
             processes,
             shared,
@@ -346,7 +350,7 @@ def _make_folder(folder: Path) -> bool:
     return True
 
 
-def _set_limits(groups: Mapping[str, Path], limits: Limits) -> None:
+def _set_limits(groups: Mapping[str, Path], limits: ProcessLimits) -> None:
     quota = max(_LEAST_QUOTA_MICROSECONDS, round(limits.cpus * _PERIOD_MICROSECONDS))
     for controller, folder in groups.items():
         wanted: dict[str, str]
@@ -442,4 +446,4 @@ def _memory_files(processes: Sequence[Process]) -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asdict(_held_here(isolated="--isolated" in sys.argv))))
+    sys.stdout.write(json.dumps(asdict(_enforced_here(isolated="--isolated" in sys.argv))))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import apptainer, bubblewrap
-from mlebench_console.environment.runner.process.containment import Containment, HeldLimits, held_limits
+from mlebench_console.environment.runner.process.containment import Containment, EnforcedLimits, limits_here
 from mlebench_console.environment.runner.protocol import ImageFile
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
@@ -57,15 +57,15 @@ def why_unavailable(runtime: str, scratch: Path) -> str:
     return bubblewrap.why_unavailable()
 
 
-def held(runtime: str, containment: Containment | None = None) -> HeldLimits:
+def enforced_limits(runtime: str, containment: Containment | None = None) -> EnforcedLimits:
     """Return what enforces each limit in a runtime on this host.
 
     Args:
         runtime: one of the protocol.
         containment: of an attempt; what would enforce the limits of one if not given.
     """
-    limits = held_limits(isolated=runtime != protocol.PLAIN) if containment is None else containment.held
-    return apptainer.held(limits) if runtime == protocol.APPTAINER else limits
+    limits = limits_here(isolated=runtime != protocol.PLAIN) if containment is None else containment.enforced
+    return apptainer.enforced_limits(limits) if runtime == protocol.APPTAINER else limits
 
 
 def choose(runtime: str, image: ImageFile | None, scratch: Path) -> str:

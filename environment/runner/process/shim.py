@@ -38,7 +38,7 @@ from mlebench_console.environment.container.warden import Warden, die_with
 from mlebench_console.environment.runner import layout, protocol, secrets
 from mlebench_console.environment.runner.host.readings import visible_alone
 from mlebench_console.environment.runner.process import apptainer, bubblewrap, image_cache, runtimes
-from mlebench_console.environment.runner.process.containment import Containment, Limits
+from mlebench_console.environment.runner.process.containment import Containment, ProcessLimits
 from mlebench_console.environment.runner.protocol import GivenGpus, Order
 from mlebench_console.foundation import folders
 from mlebench_console.foundation.daemon_log import write_log
@@ -104,7 +104,7 @@ class Shim:
         self._made: socket.socket | None = None
         self._descriptors: tuple[int, ...] = ()
         self._oom_kills = output.oom_kills(_OOM_COUNTERS)
-        self._limits = Limits.of(order)
+        self._limits = ProcessLimits.of(order)
         self._containment: Containment
 
     def run(self) -> None:
@@ -171,7 +171,7 @@ class Shim:
 
     def _opened(self, variables: Mapping[str, str]) -> tuple[int | None, int]:
         """Return descriptors for bubblewrap: of its filter of system calls, and of the agent's variables."""
-        calls = bubblewrap.open_filter() if self._containment.held.system_calls else None
+        calls = bubblewrap.open_filter() if self._containment.enforced.system_calls else None
         given = bubblewrap.open_variables(variables)
         self._descriptors = (given,) if calls is None else (given, calls)
         return calls, given
@@ -355,7 +355,7 @@ class Shim:
             started = Started.now(
                 shim,
                 isolated=self._isolated,
-                not_held=runtimes.held(self._runtime, self._containment).not_held(),
+                unenforced=runtimes.enforced_limits(self._runtime, self._containment).unenforced,
                 runtime=self._runtime,
                 image=image,
             )

@@ -14,7 +14,7 @@ from mlebench_console.console.cli.doctor import Health
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import survey
 from mlebench_console.environment.runner.process import containment
-from mlebench_console.environment.runner.process.containment import WATCHER, HeldLimits
+from mlebench_console.environment.runner.process.containment import WATCHER, EnforcedLimits
 from mlebench_console.environment.runner.survey import RuntimeOffer
 from tests.console.cli.conftest import Cli
 
@@ -166,7 +166,7 @@ def test_what_would_end_or_endanger_long_runs_in_docker_is_told(
     ("change", "health", "told"),
     [
         ({}, Health.OK, "memory, processes, shared memory, processors by control group v2"),
-        ({"processors": ""}, Health.WARN, "not held: processors"),
+        ({"processors": ""}, Health.WARN, "not enforced: processors"),
         ({"memory": WATCHER}, Health.WARN, "memory by a watcher"),
     ],
 )
@@ -174,8 +174,8 @@ def test_what_holds_limits_of_processes_is_told(
     monkeypatch: pytest.MonkeyPatch, change: dict[str, str], health: Health, told: str
 ) -> None:
     group = "control group v2"
-    held = replace(HeldLimits(group, group, group, group, "bubblewrap", "seccomp"), **change)
-    monkeypatch.setattr(containment, "held_limits", lambda *, isolated: held)
+    held = replace(EnforcedLimits(group, group, group, group, "bubblewrap", "seccomp"), **change)
+    monkeypatch.setattr(containment, "limits_here", lambda *, isolated: held)
     found = doctor.check_limits()
     assert found.health is health
     assert told in found.found
@@ -186,17 +186,17 @@ def test_what_a_node_does_not_hold_has_a_next_step(tmp_path: Path) -> None:
         survey.survey(tmp_path, tuple),
         runtimes=(
             RuntimeOffer("bubblewrap", ""),
-            RuntimeOffer("apptainer", "", "processors"),
+            RuntimeOffer("apptainer", "", ("processors",)),
             RuntimeOffer("x", "absent"),
         ),
         auto="bubblewrap",
     )
-    for changed in (offer, replace(offer, auto="", network="nothing isolates", limits="not held: memory")):
+    for changed in (offer, replace(offer, auto="", network="nothing isolates", unenforced=("memory",))):
         found = list(doctor.check_offer(changed))
         assert all(check.next_step for check in found if check.health != "ok")
     told = {check.name: check.found for check in doctor.check_offer(offer)}
-    assert told["bubblewrap"] == "works and holds all limits"
-    assert told["apptainer"] == "works, not held: processors"
+    assert told["bubblewrap"] == "works and enforces all limits"
+    assert told["apptainer"] == "works, limits not enforced: processors"
 
 
 @pytest.mark.parametrize(

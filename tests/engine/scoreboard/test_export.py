@@ -282,8 +282,8 @@ def test_everything_that_must_be_told_is_told() -> None:
     assert told["known defects that touch it"] == f"2: {LEAF}; {SPOOKY}"
     assert (told["time limit"], told["hardware per run"], told["network policy"]) == ("24 h", "1 GPU", "open")
     assert (told["isolated runs"], told["test-set feedback"]) == ("3 of 4", "no")
-    loose = dict(replace(disclosure, isolated=(3, 4), not_held=("processors",)).facts())
-    assert loose["isolated runs"] == "3 of 4; limits not held: processors"
+    loose = dict(replace(disclosure, isolated=(3, 4), unenforced=("processors", "shared_memory")).facts())
+    assert loose["isolated runs"] == "3 of 4; limits not enforced: processors, shared memory"
     by = dict(replace(disclosure, isolated=(4, 4), runtimes=("apptainer", "bubblewrap")).facts())
     assert by["isolated runs"] == "4 of 4, by apptainer, bubblewrap"
     text = row_text(row, disclosure)

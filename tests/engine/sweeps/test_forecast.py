@@ -20,7 +20,7 @@ from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
-from mlebench_console.environment.runner.process.containment import held_limits
+from mlebench_console.environment.runner.process.containment import limits_here
 from mlebench_console.environment.runner.protocol import BUBBLEWRAP
 from mlebench_console.state import database, runs, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -110,8 +110,8 @@ def test_a_launch_on_demo_data_is_warned_of_what_it_is_worth(
 def test_a_dry_run_tells_which_limits_nothing_holds(ready: tuple[Places, Database]) -> None:
     places, _ = ready
     (told,) = (check.text for check in forecast(launch(places), places).checks if "limits" in check.text)
-    assert told == f"limits of runs: {held_limits(isolated=False).in_words()}"
-    assert "not held: " in told, "without bubblewrap some are not"
+    assert told == f"limits of runs: {limits_here(isolated=False).in_words()}"
+    assert "not enforced: " in told, "without bubblewrap some are not"
 
 
 def test_secrets_are_looked_for_by_name(ready: tuple[Places, Database], tmp_path: Path) -> None:

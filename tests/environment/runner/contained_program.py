@@ -10,7 +10,7 @@ from mlebench_console.environment.container import output
 from mlebench_console.environment.container.run_log import CappedLog
 from mlebench_console.environment.container.warden import Warden
 from mlebench_console.environment.runner.process import containment
-from mlebench_console.environment.runner.process.containment import Containment, Limits
+from mlebench_console.environment.runner.process.containment import Containment, ProcessLimits
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     folder = Path(options["folder"])
     if not options["with_groups"]:
         containment._mounts = list
-    limits = Containment(options["name"], Limits(**options["limits"]), isolated=False)
+    limits = Containment(options["name"], ProcessLimits(**options["limits"]), isolated=False)
     warden = Warden(
         options["command"],
         deadline=options["deadline"],

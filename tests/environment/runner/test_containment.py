@@ -18,7 +18,7 @@ from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.container.processes import Process, process_tree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import containment
-from mlebench_console.environment.runner.process.containment import HeldLimits, held_limits, in_scope
+from mlebench_console.environment.runner.process.containment import EnforcedLimits, in_scope, limits_here
 from mlebench_console.environment.runner.protocol import Order
 from tests.environment.runner import contained_program
 from tests.environment.runner.test_shim import ending, run
@@ -146,7 +146,7 @@ def test_shared_memory_has_a_size_and_the_rest_of_dev_is_closed(tmp_path: Path, 
 
 @pytest.mark.usefixtures("bubblewrap")
 def test_an_agent_gets_its_processors_and_no_more(tmp_path: Path, order: Order) -> None:
-    if not held_limits(isolated=True).processors:
+    if not limits_here(isolated=True).processors:
         pytest.skip("nothing holds processors on this machine")
     folder = tmp_path / "attempt"
     work = "import time; end = time.time() + 3\nwhile time.time() < end: pass\nprint(time.process_time())"
@@ -199,15 +199,15 @@ def test_numpy_computes_in_the_sandbox(tmp_path: Path, order: Order) -> None:
     assert (folder / protocol.LOG).read_text() == "27000000.0\n"
 
 
-def test_what_is_not_held_is_named() -> None:
+def test_what_is_not_enforced_is_named() -> None:
     group = "control group v2"
-    all_held = HeldLimits(group, group, group, group, "bubblewrap", "seccomp")
-    assert all_held.not_held() == ""
+    all_held = EnforcedLimits(group, group, group, group, "bubblewrap", "seccomp")
+    assert all_held.unenforced == ()
     some = replace(all_held, processors="", memory="a watcher", system_calls="")
-    assert some.not_held() == "processors, system calls"
+    assert some.unenforced == ("processors", "system_calls")
     assert some.in_words() == (
         "memory by a watcher; processes, shared memory by control group v2; user namespaces by bubblewrap; "
-        "not held: processors, system calls"
+        "not enforced: processors, system calls"
     )
 
 
@@ -244,7 +244,7 @@ def test_groups_of_version_2_are_given_all_limits(tmp_path: Path, monkeypatch: p
     assert groups == {"cpu": group, "memory": group, "pids": group}
     (group / "cgroup.controllers").write_text("cpu memory pids\n")
     (group / "memory.swap.max").write_text("max\n")
-    containment._set_limits(groups, containment.Limits(1000, 50, 10, 1.5))
+    containment._set_limits(groups, containment.ProcessLimits(1000, 50, 10, 1.5))
     written = {path.name: path.read_text() for path in group.iterdir() if path.name != "cgroup.controllers"}
     assert written == {
         "memory.max": "1000",

@@ -221,7 +221,7 @@ def test_an_agent_finds_its_image_and_its_own_things_and_nothing_else(world: Wor
     if world.runtime != protocol.APPTAINER:
         assert (found["rights"][1], found["seccomp"]) == ("1", "2")
     else:
-        assert "system calls" in started.not_held
+        assert "system_calls" in started.unenforced
 
 
 ATTACKS = {
@@ -256,8 +256,8 @@ def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World,
         if ready is not None and int(ready[1]) + 2 < began + limit:
             break
     assert told.survivors == 0
-    not_held = protocol.read(attempt / protocol.STARTED, Started).not_held
-    assert ("user namespaces" in not_held) == (world.runtime == protocol.APPTAINER)
+    unenforced = protocol.read(attempt / protocol.STARTED, Started).unenforced
+    assert ("user_namespaces" in unenforced) == (world.runtime == protocol.APPTAINER)
     if reason:
         assert told.reason == reason, (told, log(attempt))
     else:
