@@ -13,12 +13,12 @@ from mlebench_console.state.lifecycle import FailureClass, Outcome
 if TYPE_CHECKING:
     from mlebench_console.competitions.model import Thresholds
     from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.engine.needs.waits import QueuedRun, Wait
     from mlebench_console.engine.requests import LaunchSweep
     from mlebench_console.engine.runs.budgets import BudgetStanding
     from mlebench_console.engine.scoreboard import Cell, Interim
     from mlebench_console.engine.scoreboard.timeline import ExpectedEnd
     from mlebench_console.engine.sweeps.forecast import Forecast, JobsForecast
-    from mlebench_console.engine.sweeps.waiting import Waiting
     from mlebench_console.environment.gateway.records import OpenCall
     from mlebench_console.state.records import Acknowledgement, Attempt, KaggleState, Run, Sweep
     from mlebench_console.state.usage.outages import ProviderOutage
@@ -69,101 +69,33 @@ def acknowledged(said: Acknowledgement) -> str:
     return f"{what} by {said.author} {clock(said.at)}: '{said.reason}'"
 
 
-# Slurm's reasons for not running a job, as a short and a long text; other reasons are shown unchanged.
-_WAITS = {
-    "None": ("waits", "Slurm has not looked at it yet"),
-    "Priority": ("Priority", "other jobs go first"),
-    "Resources": ("Resources", "it is next, when resources are free"),
-    "Dependency": ("Dependency", "an earlier job of this attempt is still there"),
-    "BeginTime": ("BeginTime", "Slurm begins it again in a moment"),
-    "CONFIGURING": ("node boots", "its node is being made ready"),
-    "SUSPENDED": ("suspended", "Slurm has suspended it for other jobs"),
-    "STOPPED": ("suspended", "Slurm has stopped it"),
-    "JobHeldUser": ("held", "you hold it: scontrol release"),
-    "JobHeldAdmin": ("held", "an administrator holds it"),
-    "launch_failed_requeued_held": ("held", "its node could not begin it"),
-    "ReqNodeNotAvail": ("no nodes", "nodes that it may use are away or reserved"),
-    "PartitionDown": ("no nodes", "its partition takes no jobs now"),
-    "PartitionInactive": ("no nodes", "its partition takes no jobs now"),
-    "Licenses": ("licences", "others use the licences that it needs"),
-    "Reservation": ("reserved", "its reservation has not begun"),
-    "to be submitted": ("to submit", "this engine submits it soon"),
-    "image of its dataset": ("image", "an image of its dataset is being made, once for all its runs"),
-}
-_STAGING = "staging"  # the job runs already, and copies its dataset to the node
-_LIMITED = ("limit", "a limit of your account or qos is reached")
-# Reasons that persist until a person acts.
-_WAITS_FOR_PEOPLE = ("held", "no nodes", "suspended")
 _FAR_SECONDS = 20 * 3600.0
 
 
-def is_waiting(attempt: Attempt) -> bool:
-    """Return whether a batch system does not run a live attempt yet, or has suspended it."""
-    return bool(attempt.waits_for) and attempt.ended_at is None
-
-
-def waits_in_queue(attempt: Attempt) -> bool:
-    """Return whether a live attempt waits in the batch system's queue, rather than for its data to be staged."""
-    return is_waiting(attempt) and not attempt.waits_for.startswith(_STAGING)
-
-
-def waits_short(attempt: Attempt, now: float) -> tuple[str, ...]:
+def waits_short(wait: Wait, now: float) -> tuple[str, ...]:
     """Write why an attempt waits in a batch system and when it may start, in several forms, longest first."""
-    reason = _waits(attempt.waits_for)[0]
-    if reason.startswith(_STAGING):
-        return reason, reason.replace(_STAGING, "data")
-    if attempt.starts_at is None:
-        return (reason,)
-    when = f"~{_soon(attempt.starts_at, now)}"
-    return f"{reason} {when}", when
+    if wait.until is None:
+        return (wait.short,)
+    when = f"~{_soon(wait.until, now)}"
+    return f"{wait.short} {when}", when
 
 
-def waits(attempt: Attempt, now: float) -> str:
+def waits(wait: Wait, now: float) -> str:
     """Write in words why an attempt waits in a batch system, when it may start, and its priority."""
-    reason = _plain(attempt.waits_for)
-    words = _waits(reason)[1]
-    parts = [words if reason in words or reason not in _WAITS or reason == "None" else f"{reason}: {words}"]
-    if attempt.starts_at is not None:
-        is_far = attempt.starts_at - now >= _FAR_SECONDS
-        parts.append(f"may start {'in ' if is_far else ''}~{_soon(attempt.starts_at, now)}")
-    if attempt.job_priority is not None:
-        parts.append(f"priority {attempt.job_priority:,}")
+    parts = [wait.text]
+    if wait.until is not None:
+        is_far = wait.until - now >= _FAR_SECONDS
+        parts.append(f"may start {'in ' if is_far else ''}~{_soon(wait.until, now)}")
+    if wait.priority is not None:
+        parts.append(f"priority {wait.priority:,}")
     return ", ".join(parts)
-
-
-def waits_for_people(attempt: Attempt) -> bool:
-    """Return whether an attempt waits for a person to act."""
-    return is_waiting(attempt) and _waits(attempt.waits_for)[0] in _WAITS_FOR_PEOPLE
-
-
-def release_of_job(attempt: Attempt) -> str:
-    """Write what a person can do so that a held job starts; empty for a job that is not held."""
-    reason = _plain(attempt.waits_for)
-    if not is_waiting(attempt) or _waits(reason)[0] != "held":
-        return ""
-    command = f"scontrol release {attempt.job}".rstrip()
-    return f"ask Slurm's administrators for '{command}'" if reason == "JobHeldAdmin" else f"type {command}"
-
-
-def _plain(reason: str) -> str:
-    """Strip Slurm's additions from a reason such as `(ReqNodeNotAvail, Reserved for maintenance)`."""
-    return reason.strip("()").partition(",")[0]
-
-
-def _waits(reason: str) -> tuple[str, str]:
-    plain = _plain(reason)
-    if plain.startswith(("QOS", "Assoc")):
-        return _LIMITED[0], f"{plain}: {_LIMITED[1]}"
-    if plain.startswith(_STAGING):
-        return plain.partition(":")[0], plain
-    return _WAITS.get(plain, (plain, plain))
 
 
 def _soon(moment: float, now: float) -> str:
     return clock(moment) if moment - now < _FAR_SECONDS else age(moment - now)
 
 
-def placed(attempt: Attempt, now: float) -> str:
+def placed(attempt: Attempt, wait: Wait | None, now: float) -> str:
     """Write where a batch system runs an attempt, or why it waits; empty for one on the engine's own host."""
     from mlebench_console.state.records import HERE  # the first frame needs no record
 
@@ -172,7 +104,7 @@ def placed(attempt: Attempt, now: float) -> str:
     # The job comes first: its number is what Slurm's own commands ask for.
     where = (f"job {attempt.job} in " if attempt.job else "") + attempt.placement
     where += f" on {attempt.node}" if attempt.node else ""
-    return f"{where}: {waits(attempt, now)}" if is_waiting(attempt) else where
+    return where if wait is None else f"{where}: {waits(wait, now)}"
 
 
 def how_it_ended(attempt: Attempt) -> str:
@@ -464,16 +396,11 @@ def _with_seeds(interim: Interim, cell: Cell | None, plus_minus: str, bounds: st
     return f"{without}{bounds}, {seeds}{whole}", f"{bounds}, {seeds}", bounds
 
 
-def expected_end(end: ExpectedEnd | None, now: float, engine: EngineStatus | None = None) -> str:
-    """Write when a sweep ends: `ends ~14:05`, or `ends by 03-16 14:05` for an upper bound; empty if unknown.
-
-    While the engine is down nothing starts, and it is unknown.
-    """
-    if end is None or (engine is not None and not engine.running):
-        return ""
+def expected(time: ExpectedEnd, now: float) -> str:
+    """Write an expected time: `~14:05`, or `by 03-16 14:05` for an upper bound."""
     # Nearly a day ahead the time alone would be read as now.
-    moment = clock(end.at) if end.at - now < 20 * 3600 else day_and_time(end.at)
-    return f"ends by {moment}" if end.at_most else f"ends ~{moment}"
+    moment = clock(time.at) if time.at - now < _FAR_SECONDS else day_and_time(time.at)
+    return f"by {moment}" if time.at_most else f"~{moment}"
 
 
 def better(thresholds: Thresholds) -> str:
@@ -481,21 +408,14 @@ def better(thresholds: Thresholds) -> str:
     return "lower is better" if thresholds.is_lower_better else "higher is better"
 
 
-def waiting(found: Waiting, engine: EngineStatus | None, now: float) -> str:
+def waiting(queued: QueuedRun, engine: EngineStatus | None, now: float) -> str:
     """Write when a queued run may start, and why not yet: `starts ~05:14: 3 runs go first`."""
-    holds = found.holds(engine)
-    if not holds:
+    reasons = queued.waits(engine)
+    if not reasons:
         return "waits for the engine, which starts it in a moment"
-    return f"{may_start(found, engine, now) or 'waits'}: {', '.join(hold.text for hold in holds)}"
-
-
-def may_start(found: Waiting, engine: EngineStatus | None, now: float) -> str:
-    """Write when a queued run may start; empty where that depends on more than the runs before it."""
-    if found.starts is None or not all(hold.kind.ends_with_runs for hold in found.holds(engine)):
-        return ""
-    at = found.starts.at
-    moment = clock(at) if at - now < _FAR_SECONDS else day_and_time(at)
-    return f"starts {'by ' if found.starts.at_most else '~'}{moment}"
+    starts = queued.starts(engine)
+    when = "waits" if starts is None else f"starts {expected(starts, now)}"
+    return f"{when}: {', '.join(wait.text for wait in reasons)}"
 
 
 def tags(subject: Run | Sweep) -> str:

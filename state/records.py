@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -167,8 +167,50 @@ class Run:
         return self.state in ENDED
 
 
+class OwnReason(StrEnum):
+    """Our own reasons for which an attempt of a batch system does not run; others are the batch system's codes.
+
+    Attributes:
+        IMAGE: an image of its dataset is being made.
+        TO_SUBMIT: it is submitted as soon as the rate of its profile allows.
+        SUBMIT_LIMIT: the batch system takes no more jobs of this user now.
+        NO_NODE: the batch system knows no node for it, perhaps only while nodes are down.
+        AWAY: the batch system does not answer.
+        STAGING: its job copies its dataset to the node.
+    """
+
+    IMAGE = "image"
+    TO_SUBMIT = "to_submit"
+    SUBMIT_LIMIT = "submit_limit"
+    NO_NODE = "no_node"
+    AWAY = "away"
+    STAGING = "staging"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFacts:
+    """What is known of an attempt's job in a batch system; all empty for one on the engine's own host.
+
+    Attributes:
+        job: its number; empty without one.
+        node: its host; empty while it is unknown.
+        waits_for: the code of why it does not run now, the batch system's or an `OwnReason`; empty where it does.
+        starts_at: the batch system's estimate of its start; None where unknown.
+        job_priority: its priority among waiting jobs; higher goes first.
+        staged_bytes, to_stage_bytes: of its dataset, while that is being copied to its node.
+    """
+
+    job: str = ""
+    node: str = ""
+    waits_for: str = ""
+    starts_at: float | None = None
+    job_priority: int | None = None
+    staged_bytes: int | None = None
+    to_stage_bytes: int | None = None
+
+
 @dataclass(frozen=True)
-class Attempt:
+class Attempt(JobFacts):
     """One launch of a run, which is never removed while its sweep exists.
 
     Attributes:
@@ -179,11 +221,6 @@ class Attempt:
         recipe: the hashes of the files from which its image and that's mlebench-env were built; empty: unknown.
         unenforced: the codes of the limits that nothing enforced where it ran.
         placement: where it was launched: `here`, or the name of a batch system's profile.
-        job: its job number there; empty where there is none.
-        node: its host; empty for the engine's own, or while it is unknown.
-        waits_for: the batch system's word for why it does not run now; empty where it does.
-        starts_at: the batch system's estimate of its start; None where unknown.
-        job_priority: the batch system's priority among waiting jobs; higher goes first.
     """
 
     id: int
@@ -211,11 +248,21 @@ class Attempt:
     unenforced: tuple[str, ...] = ()
     recipe: str = ""
     placement: str = HERE
-    job: str = ""
-    node: str = ""
-    waits_for: str = ""
-    starts_at: float | None = None
-    job_priority: int | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is live, and its batch system does not run it yet, or has suspended it, or copies its data."""
+        return bool(self.waits_for) and self.ended_at is None
+
+    @property
+    def is_in_queue(self) -> bool:
+        """Whether it waits before its job has begun, or while it is suspended, rather than for its data."""
+        return self.is_waiting and self.waits_for != OwnReason.STAGING
+
+    @property
+    def job_facts(self) -> JobFacts:
+        """What is known of its job alone."""
+        return JobFacts(**{field.name: getattr(self, field.name) for field in fields(JobFacts)})
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.causes import group_of
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import ENGINE, LIVE, OCCUPYING, FailureClass, RunState, SweepState
-from mlebench_console.state.records import HERE, Attempt, Run
+from mlebench_console.state.records import HERE, Attempt, JobFacts, Run
 
 
 @dataclass(frozen=True)
@@ -186,17 +186,6 @@ def report_offsets(database: Database, attempt_id: int) -> tuple[int, int]:
 def set_report_offsets(database: Database, attempt_id: int, events_offset: int, usage_offset: int) -> None:
     """Record how far an attempt's events and usage files have been read into the state, in the same transaction."""
     database.update("attempts", attempt_id, events_offset=events_offset, usage_offset=usage_offset)
-
-
-@dataclass(frozen=True)
-class JobFacts:
-    """A batch system's facts about an attempt; the fields are those of the attempt."""
-
-    job: str
-    node: str
-    waits_for: str
-    starts_at: float | None
-    job_priority: int | None
 
 
 def note_jobs(database: Database, facts: Mapping[int, JobFacts]) -> None:

@@ -116,6 +116,8 @@ CREATE TABLE attempts (
     waits_for      TEXT NOT NULL DEFAULT '',
     starts_at      REAL,
     job_priority   INTEGER,
+    staged_bytes   INTEGER,
+    to_stage_bytes INTEGER,
     runtime        TEXT NOT NULL,
     isolated       INTEGER,
     image          TEXT NOT NULL DEFAULT '',

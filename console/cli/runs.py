@@ -150,8 +150,8 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     from mlebench_console.console.views.run import read_validations
     from mlebench_console.engine import control
     from mlebench_console.engine.model_costs import spending_of
+    from mlebench_console.engine.needs.waits import job_wait, read_queued_run
     from mlebench_console.engine.providers import model_prices
-    from mlebench_console.engine.sweeps.waiting import waiting_of
     from mlebench_console.state import events, runs, submissions, sweeps
     from mlebench_console.state.usage import model_calls, network_use
 
@@ -159,7 +159,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         found = find_run(database, run)
         uses, sweep = model_calls.of_run(database, found.id), sweeps.get(database, found.sweep_id)
         traffic = network_use.of_run(database, found.id)
-        waiting = waiting_of(database, found, sweep, time.time())
+        queued = read_queued_run(database, found, sweep, time.time())
         attempts = runs.attempts(database, found.id)
         handed_in = [one for attempt in attempts for one in submissions.of_attempt(database, attempt.id)]
         happened = events.newest(database, run_id=found.id)[::-1]
@@ -186,15 +186,15 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
                 "spending": spending.document(),
                 "network_use": [asdict(use) for use in traffic],
                 "events": [asdict(event) for event in happened],
-                "waits_for": [] if waiting is None else [asdict(hold) for hold in waiting.holds(engine)],
-                "starts": None if waiting is None or waiting.starts is None else asdict(waiting.starts),
+                "waits_for": [] if queued is None else [asdict(wait) for wait in queued.waits(engine)],
+                "starts": None if queued is None or queued.free_at is None else asdict(queued.free_at),
             }
         )
         return
     say_runs([found], {found.id: attempts[-1]} if attempts else {})
     say_notes(found)
-    if waiting is not None:
-        say(wording.waiting(waiting, engine, time.time()))
+    if queued is not None:
+        say(wording.waiting(queued, engine, time.time()))
     if uses:
         from mlebench_console.console.nouns.costs import in_words
 
@@ -205,7 +205,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         say(f"{use.host}, counted by bytes only: {times}, {sent} sent, {received} received")
     for attempt in attempts:
         say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
-        if where := wording.placed(attempt, time.time()):
+        if where := wording.placed(attempt, job_wait(attempt), time.time()):
             say(f"  {where}")
         asked = checks[attempt.id]
         if asked.last_at is not None:
@@ -772,6 +772,8 @@ def run_facts(run: Run, attempt: Attempt | None = None) -> dict[str, Any]:
             "waits_for": attempt.waits_for,
             "starts_at": attempt.starts_at,
             "priority": attempt.job_priority,
+            "staged_bytes": attempt.staged_bytes,
+            "to_stage_bytes": attempt.to_stage_bytes,
         }
     return asdict(run) | {"idle_seconds": _idle(run, time.time()), "job": job}
 
@@ -780,15 +782,16 @@ def say_runs(
     runs: Sequence[Run], elsewhere: Mapping[int, Attempt] | None = None, *, of_one_sweep: bool = False
 ) -> None:
     """Print one line a run; `elsewhere` are the attempts, by run, of those that a batch system may have."""
+    from mlebench_console.engine.needs.waits import job_wait
+
     now = time.time()
 
     def why(run: Run) -> str:
         attempt = (elsewhere or {}).get(run.id)
         where = ""
         if attempt is not None and attempt.placement != HERE and run.is_live:
-            where = (
-                wording.waits(attempt, now) if wording.is_waiting(attempt) else f"on {attempt.node}".strip()
-            )
+            wait = job_wait(attempt)
+            where = f"on {attempt.node}".strip() if wait is None else wording.waits(wait, now)
         return run.failure_text or wording.grading_trouble(run, now) or where
 
     say_table(

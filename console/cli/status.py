@@ -119,6 +119,9 @@ def say_sweeps(
     """Print one line for each sweep."""
     numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped")
 
+    def ends(line: SweepLine) -> str:
+        return "" if line.ends is None or not engine.running else wording.expected(line.ends, now)
+
     def number(name: str, line: SweepLine) -> str:
         return str(getattr(line.counts, name))
 
@@ -130,7 +133,7 @@ def say_sweeps(
             "state": lambda line: line.sweep.state,
             **{name: partial(number, name) for name in numbers},
             **({"medals": _medals} if with_medals else {}),
-            "ends": lambda line: wording.expected_end(line.ends, now, engine).removeprefix("ends "),
+            "ends": ends,
             "created": lambda line: wording.date_and_time(line.sweep.created_at),
             "": _mark,
             "notes": lambda line: wording.annotation(line.sweep),

@@ -181,8 +181,8 @@ def _sweep(line: SweepLine, now: float, engine: EngineStatus | None) -> str:
     if counts.demo:
         parts.append("demo data, not a result")
     parts.append(wording.medals(line.interim, line.any_medal, "±")[0])
-    if ends := wording.expected_end(line.ends, now, engine):
-        parts.append(ends)
+    if line.ends is not None and (engine is None or engine.running):
+        parts.append(f"ends {wording.expected(line.ends, now)}")
     if line.costs is not None and line.costs.spending.models:
         parts.append(f"models {short_cost(line.costs.spending)}")
         if line.costs.projected is not None:

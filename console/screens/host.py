@@ -16,6 +16,7 @@ from mlebench_console.console.tui.widgets.chart import Series, chart
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
 from mlebench_console.engine.control import EngineStatus, GpuUse
+from mlebench_console.engine.needs.waits import WaitKind, job_wait
 from mlebench_console.engine.notifications.news import LOW_DISK_SHARE
 from mlebench_console.engine.placements.commands import Node
 from mlebench_console.foundation.text import plural
@@ -184,7 +185,7 @@ def _lines(
     live = [each for each in use.live if node is None or _where(each) == node]
     # A suspended job waits, too, but it still holds its node's memory.
     begun = [each for each in live if each.run.started_at is not None or not each.attempt.waits_for]
-    waiting = sum(wording.waits_in_queue(each.attempt) for each in live)
+    waiting = sum(each.attempt.is_in_queue for each in live)
     running = len(live) - waiting
     told = [
         *([f"on {foreign(node, 40).rstrip()} alone"] if node is not None else []),
@@ -319,9 +320,10 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
 
     def since(user: LiveRun) -> str:
         run = user.run
-        if wording.waits_in_queue(user.attempt):
+        wait = job_wait(user.attempt)
+        if wait is not None and wait.kind is WaitKind.JOB:
             # If its job had begun, the reason is the news: it is suspended.
-            return wording.waits_short(user.attempt, now)[-1] if run.started_at else "waits"
+            return wording.waits_short(wait, now)[-1] if run.started_at else "waits"
         return wording.span(now - run.started_at) if run.started_at else "starts"
 
     gpu_columns = [

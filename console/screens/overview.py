@@ -592,7 +592,7 @@ class _Drawing:
             return ((f"{self.signs.stopped} stopped", "dim"),)
         if self._is_engine_down:
             return (("engine is down", "warn"),)
-        return ((wording.expected_end(sweep.ends, self.now, self.engine), "dim"),)
+        return () if sweep.ends is None else ((f"ends {wording.expected(sweep.ends, self.now)}", "dim"),)
 
     def _table_of(self, shown: Sequence[Concern]) -> Table[Concern]:
         """Return the table of concerns, with the same layout in all parts of the screen."""

@@ -71,9 +71,9 @@ from mlebench_console.console.views.run import (
     run_facts,
 )
 from mlebench_console.engine.model_costs import named
+from mlebench_console.engine.needs.waits import QueuedRun, WaitKind, release_of_job
 from mlebench_console.engine.options.sweep import usual_values
 from mlebench_console.engine.runs.causes import group_by_cause
-from mlebench_console.engine.sweeps.waiting import HoldKind, Waiting
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.text import names_of_limits, plural
@@ -522,12 +522,12 @@ def _header(
     lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
     if run.failure_class is not None:
         lines.append(_failure(facts, now, width))
-    elif facts.waiting is not None:
-        lines.append(_waits(facts.waiting, engine, width, now, signs))
-    elif run.is_live and facts.attempt is not None and wording.is_waiting(facts.attempt):
-        role: Role = "warn" if wording.waits_for_people(facts.attempt) else "text"
-        lines.append(((f" {foreign(wording.placed(facts.attempt, now), width - 2).rstrip()}", role),))
-        if step := wording.release_of_job(facts.attempt):
+    elif facts.queued is not None:
+        lines.append(_waits(facts.queued, engine, width, now, signs))
+    elif facts.attempt is not None and (wait := facts.job_wait) is not None:
+        role: Role = "warn" if wait.needs_person else "text"
+        lines.append(((f" {foreign(wording.placed(facts.attempt, wait, now), width - 2).rstrip()}", role),))
+        if step := release_of_job(facts.attempt):
             lines.append(((f" next: {foreign(step, width - 8).rstrip()}", "text"),))
     elif trouble := _trouble(facts, now):
         lines.append(((f" {foreign(trouble, width - 2).rstrip()}", "warn"),))
@@ -568,8 +568,8 @@ def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Piec
     sign = drawn.sign
     if run.state is RunState.FAILED:
         sign += wording.FAILURE_LETTERS[run.failure_class or FailureClass.UNKNOWN]
-    elif run.is_live and facts.attempt is not None and wording.waits_in_queue(facts.attempt):
-        word, role = "waits in Slurm", "warn" if wording.waits_for_people(facts.attempt) else "text"
+    elif (wait := facts.job_wait) is not None and wait.kind is WaitKind.JOB:
+        word, role = "waits in Slurm", "warn" if wait.needs_person else "text"
     if run.started_at is None:
         return ((f"{sign} {word} ", role),)
     took = _length(facts, now)
@@ -627,10 +627,10 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
     return joined(groups, _dot(signs), width)
 
 
-def _waits(waiting: Waiting, engine: EngineStatus | None, width: int, now: float, signs: Signs) -> Pieces:
+def _waits(queued: QueuedRun, engine: EngineStatus | None, width: int, now: float, signs: Signs) -> Pieces:
     """Write in one line why a queued run does not start yet, and when it may."""
-    role: Role = "warn" if any(hold.kind.needs_person for hold in waiting.holds(engine)) else "text"
-    text = foreign(wording.waiting(waiting, engine, now), 1000).rstrip()
+    role: Role = "warn" if any(wait.needs_person for wait in queued.waits(engine)) else "text"
+    text = foreign(wording.waiting(queued, engine, now), 1000).rstrip()
     return cut(((f" {text}", role),), width, signs.ellipsis)
 
 
@@ -773,15 +773,16 @@ def _cause(
 ) -> list[Pieces]:
     """Write why a run failed, waits or can't be graded, with the evidence, cut to the pane's lines."""
     run = facts.run
-    if facts.waiting is not None:
+    if facts.queued is not None:
         reasons = _waits_for(facts, engine, width, now, signs)
         return [line.pieces for line in (*reasons, *_config(facts, None, width, signs, doubts_first=False))]
     if run.failure_class is not None:
         return _failure_text(facts, width) + _evidence(facts, width)
     found: list[Piece] = [(_trouble(facts, now), "warn")]
     if run.is_live and facts.attempt is not None:
-        waits = wording.waits_for_people(facts.attempt)
-        found.append((wording.placed(facts.attempt, now), "warn" if waits else "dim"))
+        wait = facts.job_wait
+        is_held = wait is not None and wait.needs_person
+        found.append((wording.placed(facts.attempt, wait, now), "warn" if is_held else "dim"))
     return [((f" {part}", role),) for text, role in found for part in _wrapped(text, width - 2)]
 
 
@@ -890,9 +891,9 @@ def _attempt_columns(facts: RunFacts, now: float, *, brief: bool = False) -> lis
     def what(attempt: Attempt) -> Pieces:
         if not is_live(attempt):
             return _what_came(attempt, brief=brief)
-        if wording.is_waiting(attempt):
-            words = "waits" if brief else wording.waits(attempt, now)
-            return ((words, "warn" if wording.waits_for_people(attempt) else "text"),)
+        if (wait := facts.job_wait) is not None:
+            words = "waits" if brief else wording.waits(wait, now)
+            return ((words, "warn" if wait.needs_person else "text"),)
         return ((facts.run.state.value, state_role(facts.run)),)
 
     return [
@@ -918,29 +919,29 @@ def _waits_for(
     facts: RunFacts, engine: EngineStatus | None, width: int, now: float, signs: Signs
 ) -> list[Line]:
     """Write why a queued run does not start yet, what can be done about it, and when it may start."""
-    waiting = facts.waiting
+    queued = facts.queued
     lines: list[Line] = []
-    if waiting is not None:
-        holds = waiting.holds(engine)
-        if not holds:
+    if queued is not None:
+        waits = queued.waits(engine)
+        if not waits:
             lines.append(Line((("  nothing: the engine starts it in a moment", "text"),)))
-        for place, hold in enumerate(holds):
-            role: Role = "warn" if hold.kind.needs_person else "text"
+        for place, wait in enumerate(waits):
+            role: Role = "warn" if wait.needs_person else "text"
             label = "waits" if not place else ""
-            for number, part in enumerate(_wrapped(hold.text, width - _WAITS_LABEL - 3)):
+            for number, part in enumerate(_wrapped(wait.text, width - _WAITS_LABEL - 3)):
                 lines.append(
                     Line(((f"  {label if not number else '':<{_WAITS_LABEL}}", "dim"), (part, role)))
                 )
-            if step := _NEXT_STEPS.get(hold.kind):
+            if step := _NEXT_STEPS.get(wait.kind):
                 lines.append(Line(((" " * (_WAITS_LABEL + 2), "text"), (step, "dim"))))
-        soon = wording.may_start(waiting, engine, now)
-        if soon:
+        starts = queued.starts(engine)
+        if starts is not None:
             what = (
                 "if every run before it takes its whole time limit"
-                if waiting.starts is not None and waiting.starts.at_most
+                if starts.at_most
                 else "if runs take as long as those that have ended"
             )
-            start: Pieces = ((f"  {'start':<{_WAITS_LABEL}}", "dim"), (soon.removeprefix("starts "), "text"))
+            start: Pieces = ((f"  {'start':<{_WAITS_LABEL}}", "dim"), (wording.expected(starts, now), "text"))
             lines.append(Line(cut((*start, (f"  {what}", "dim")), width, signs.ellipsis)))
         lines.append(Line())
     return lines
@@ -948,10 +949,10 @@ def _waits_for(
 
 # What a person can do about what keeps a run from starting.
 _NEXT_STEPS = {
-    HoldKind.ENGINE: ":engine starts it",
-    HoldKind.PAUSED: ":resume resumes it",
-    HoldKind.DATASET: "p on the Data screen prepares it",
-    HoldKind.BUDGET: "'sweep budget' on the command line sets another",
+    WaitKind.ENGINE: ":engine starts it",
+    WaitKind.PAUSED: ":resume resumes it",
+    WaitKind.DATASET: "p on the Data screen prepares it",
+    WaitKind.BUDGET: "'sweep budget' on the command line sets another",
 }
 _WAITS_LABEL = 8
 

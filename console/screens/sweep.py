@@ -62,6 +62,7 @@ from mlebench_console.console.views.sweep import (
     sweep_board,
 )
 from mlebench_console.engine.model_costs import named
+from mlebench_console.engine.needs.waits import Wait, job_wait
 from mlebench_console.engine.runs.causes import CauseKind, cause_now, group_by_cause, idle_since
 from mlebench_console.engine.scoreboard import Interim
 from mlebench_console.foundation.text import plural
@@ -638,6 +639,11 @@ class _Context:
     elsewhere: Mapping[int, Attempt]
     with_nodes: bool
 
+    def wait_of(self, run: Run) -> Wait | None:
+        """Return why a batch system does not run a live run; None for all others."""
+        attempt = self.elsewhere.get(run.id)
+        return None if attempt is None or not run.is_live else job_wait(attempt)
+
 
 # In narrower lists the matrix would lose the cut-offs for the nodes of a batch system's runs.
 _WITH_NODES = 125
@@ -676,7 +682,8 @@ def _header(
     place = board.all_sweeps.index(sweep.id) + 1
     several = len(board.all_sweeps) > 1
     others: Pieces = ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if several else ()
-    ends = wording.expected_end(board.ends, now, engine)
+    is_down = engine is not None and not engine.running
+    ends = "" if board.ends is None or is_down else f"ends {wording.expected(board.ends, now)}"
     agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"))
     between: Piece = (dot, "faint")
     lefts: list[Pieces] = [
@@ -762,7 +769,7 @@ def _counts(
     """
     running, queued, finished, failed, infrastructure, stopped = words
     counts = board.counts
-    waiting = sum(wording.waits_in_queue(attempt) for attempt in board.elsewhere.values())
+    waiting = sum(attempt.is_in_queue for attempt in board.elsewhere.values())
     live = counts.live - waiting
     pieces: list[Piece] = [
         (f"{signs.running} {live}{running}", "running" if live else "dim"),
@@ -1090,14 +1097,14 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow], width: in
 
     def cause(run: Run) -> Forms | None:
         """Return why a run needs somebody or waits, with people's notes before it; None for the others."""
-        attempt = context.elsewhere.get(run.id)
+        wait = context.wait_of(run)
         role: Role = "text" if run.state is RunState.FAILED else "dim"
         forms: tuple[str, ...] = ()
         if trouble := _trouble_in_words(run, context):
             forms, role = (trouble,), role if run.state is RunState.FAILED else "warn"
-        elif attempt is not None and wording.is_waiting(attempt):
-            when = wording.waits_short(attempt, now)[:1] if attempt.starts_at is not None else ()
-            forms, role = (wording.waits(attempt, now), *when), _drawn(run, context).role
+        elif wait is not None:
+            when = wording.waits_short(wait, now)[:1] if wait.until is not None else ()
+            forms, role = (wording.waits(wait, now), *when), _drawn(run, context).role
         elif run.state is RunState.QUEUED:
             forms = (rows[run.competition_id].waits_for,)
         return Forms([(*noted(run), (form, role)) for form in forms]) if any(forms) else None
@@ -1144,8 +1151,8 @@ def _where(run: Run, context: _Context) -> str:
     attempt = context.elsewhere.get(run.id)
     if attempt is None:
         return ""
-    if wording.is_waiting(attempt):
-        return wording.waits(attempt, context.now)
+    if (wait := job_wait(attempt)) is not None:
+        return wording.waits(wait, context.now)
     return f"on {attempt.node}" if attempt.node else ""
 
 
@@ -1172,9 +1179,9 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
             (f" after {_took(run, context)}" if run.started_at is not None else "", "dim"),
         )
     drawn = _drawn(run, context)
-    attempt = context.elsewhere.get(run.id)
-    waits = attempt is not None and run.is_live and wording.is_waiting(attempt)
-    word = "waiting" if waits else wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
+    word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
+    if context.wait_of(run) is not None:
+        word = "waiting"
     pieces.append((word, drawn.role))
     if run.is_live and run.started_at is not None:
         pieces.append((f" {wording.of_limit(context.now - run.started_at, context.limit)}", "dim"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.costs import MOST_OF_BUDGET, sweep_budgets
+from mlebench_console.engine.needs.waits import Wait, job_wait
 from mlebench_console.engine.notifications.news import SILENT_SECONDS, troubles
 from mlebench_console.engine.runs.budgets import BudgetStanding
 from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, group_by_cause, retried
@@ -79,7 +80,7 @@ class Troubles:
         running: all running runs.
         limits: the time limit of the runs of each sweep.
         acknowledged: acknowledgements by the keys of their concerns.
-        held: attempts that a batch system won't run until a person acts, each with its sweep.
+        held: attempts that a batch system won't run until a person acts, each with its sweep and the reason.
     """
 
     causes: tuple[CauseGroup, ...] = ()
@@ -90,7 +91,7 @@ class Troubles:
     kaggle: KaggleState = field(default_factory=KaggleState)
     outages: tuple[ProviderOutage, ...] = ()
     budgets: tuple[BudgetStanding, ...] = ()
-    held: tuple[tuple[str, Attempt], ...] = ()
+    held: tuple[tuple[str, Attempt, Wait], ...] = ()
 
     @property
     def tight_budgets(self) -> tuple[BudgetStanding, ...]:
@@ -121,9 +122,9 @@ def read_troubles(database: Database) -> Troubles:
         outages=tuple(outages.current(database)),
         budgets=tuple(standings.values()),
         held=tuple(
-            (sweep_of[run_id], attempt)
+            (sweep_of[run_id], attempt, wait)
             for run_id, attempt in runs.placed_elsewhere(database).items()
-            if wording.is_waiting(attempt) and wording.waits_for_people(attempt)
+            if (wait := job_wait(attempt)) is not None and wait.needs_person
         ),
     )
 
@@ -171,7 +172,7 @@ def concerns(found: Troubles, host: Iterable[Concern], now: float) -> Concerns:
         *host,
         *lost,
         *_of_services(found),
-        *_of_jobs(found, now),
+        *_of_jobs(found),
         *others,
         *(_of_dataset(one) for one in found.datasets_failed),
     ]
@@ -237,21 +238,20 @@ def _of_services(found: Troubles) -> list[Concern]:
     return [*outages, *budgets, *(kaggle if waiting else ())]
 
 
-def _of_jobs(found: Troubles, now: float) -> list[Concern]:
+def _of_jobs(found: Troubles) -> list[Concern]:
     """Return the concerns about jobs that wait in a batch system for a person, by sweep."""
-    waiting: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
-    for sweep_id, attempt in found.held:
-        why = wording.waits(replace(attempt, starts_at=None, job_priority=None), now)
-        waiting[sweep_id, why].append(attempt)
+    waiting: defaultdict[tuple[str, str, str], list[Attempt]] = defaultdict(list)
+    for sweep_id, attempt, wait in found.held:
+        waiting[sweep_id, wait.code, wait.text].append(attempt)
     return [
         Concern(
-            cause_key("job", f"{sweep_id} {why}"),
+            cause_key("job", f"{sweep_id} {code}"),
             f"{plural(len(attempts), 'job')} of {sweep_id} {'waits' if len(attempts) == 1 else 'wait'}: {why}",
             "sweep",
             min(attempt.created_at for attempt in attempts),
             sweep_id,
         )
-        for (sweep_id, why), attempts in waiting.items()
+        for (sweep_id, code, why), attempts in waiting.items()
     ]
 
 

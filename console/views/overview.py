@@ -19,11 +19,11 @@ from mlebench_console.console.views.events import (
     what_happened,
 )
 from mlebench_console.console.views.sweep import any_medal_of, listed_sweeps, tally_of
+from mlebench_console.engine.needs.waits import QueuedRun, WaitKind, read_queued_run
 from mlebench_console.engine.notifications.news import in_common
 from mlebench_console.engine.scoreboard import Cell, Interim, interim_of
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
-from mlebench_console.engine.sweeps.waiting import HoldKind, Waiting, waiting_of
 from mlebench_console.state import datasets, events, runs, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
@@ -45,7 +45,7 @@ class SweepLine:
         tally: the number of runs by outcome or state.
         ends: the expected end of its last run; None if unknown.
         costs: those of its model calls; None if no gateway counts them.
-        waiting: what its next queued run waits for; None if none is queued.
+        next: its next queued run; None if none is queued.
     """
 
     sweep: Sweep
@@ -55,7 +55,7 @@ class SweepLine:
     tally: Mapping[Outcome | RunState, int]
     ends: ExpectedEnd | None
     costs: SweepCosts | None = None
-    waiting: Waiting | None = None
+    next: QueuedRun | None = None
 
     @property
     def ended(self) -> int:
@@ -69,10 +69,10 @@ class SweepLine:
 
     def waits_for(self, engine: EngineStatus | None) -> str:
         """Return why none of its queued runs starts; empty if none is queued, or if the next one starts in a moment."""
-        holds = [] if self.waiting is None else self.waiting.holds(engine)
+        waits = [] if self.next is None else self.next.waits(engine)
         # Of several that could start the order decides, which holds up none of them.
-        holds = [hold for hold in holds if hold.kind is not HoldKind.ORDER]
-        return f"wait: {holds[0].text}" if holds else ""
+        waits = [wait for wait in waits if wait.kind is not WaitKind.ORDER]
+        return f"wait: {waits[0].text}" if waits else ""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def sweep_lines(database: Database, chosen: Sequence[Sweep], now: float) -> list
 
 def _waiting(elsewhere: Mapping[int, Attempt]) -> set[int]:
     """Return the ids of the runs that wait in a batch system's queue."""
-    return {run_id for run_id, attempt in elsewhere.items() if wording.waits_in_queue(attempt)}
+    return {run_id for run_id, attempt in elsewhere.items() if attempt.is_in_queue}
 
 
 def _prepared(database: Database) -> set[tuple[str, str]]:
@@ -210,7 +210,7 @@ def _sweep_line(
         tally_of(found, waiting),
         end_of_sweep(database, sweep, found, now),
         costs,
-        waiting_of(database, queued[0], sweep, now, found) if queued else None,
+        read_queued_run(database, queued[0], sweep, now, found) if queued else None,
     )
 
 

@@ -17,7 +17,7 @@ from mlebench_console.console.nouns.competition import competition, percentile_o
 from mlebench_console.console.nouns.costs import known_prices
 from mlebench_console.console.nouns.submission import best_of
 from mlebench_console.engine.model_costs import Spending, spending_of
-from mlebench_console.engine.sweeps.waiting import Waiting, retry_at, waiting_of
+from mlebench_console.engine.needs.waits import QueuedRun, Wait, job_wait, read_queued_run, retry_at
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import jsonlines
@@ -51,7 +51,7 @@ class RunFacts:
         price_problem: why config.toml's prices are not used.
         traffic: the traffic through the proxy of the latest attempt.
         percentile: the percentage of Kaggle's teams that its score beats; None if their scores are unknown.
-        waiting: what it waits for if it is queued.
+        queued: what it waits for if it is queued.
         retry_at: when the engine retries it if it has failed; None if it does not.
     """
 
@@ -68,7 +68,7 @@ class RunFacts:
     price_problem: str = ""
     traffic: tuple[NetworkUse, ...] = ()
     percentile: float | None = None
-    waiting: Waiting | None = None
+    queued: QueuedRun | None = None
     retry_at: float | None = None
 
     @property
@@ -80,6 +80,11 @@ class RunFacts:
     def attempt(self) -> Attempt | None:
         """The latest attempt."""
         return self.attempts[-1] if self.attempts else None
+
+    @property
+    def job_wait(self) -> Wait | None:
+        """Why the job of its latest attempt does not run; None if it does, and if the run is not live."""
+        return job_wait(self.attempt) if self.attempt is not None and self.run.is_live else None
 
     @property
     def directory(self) -> Path | None:
@@ -158,7 +163,7 @@ def run_facts(database: Database, run_id: int, config_file: Path, now: float) ->
         latest_spending=spending_of(latest, prices.table),
         price_problem=prices.problem if uses else "",
         percentile=percentile_of(run),
-        waiting=waiting_of(database, run, sweep, now),
+        queued=read_queued_run(database, run, sweep, now),
         retry_at=retry_at(database, run),
         traffic=tuple(
             use for use in network_use.of_run(database, run_id) if use.attempt_id == attempts[-1].id

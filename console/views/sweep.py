@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from mlebench_console.competitions.model import Thresholds
-from mlebench_console.console import wording
 from mlebench_console.console.lists import FilterTerm, SortOrder, parse_terms
 from mlebench_console.console.nouns.competition import ORDER, split_of, thresholds
 from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
+from mlebench_console.engine.needs.waits import job_wait
 from mlebench_console.engine.runs.causes import CauseKind, cause_now, lasting_cause
 from mlebench_console.engine.scoreboard import (
     Cell,
@@ -177,7 +177,8 @@ class SweepBoard:
     def needs_somebody(self, run: Run, now: float) -> bool:
         """Return whether a run has failed, is late or idle, can't be graded, or waits in a queue for a person."""
         attempt = self.elsewhere.get(run.id)
-        if attempt is not None and run.is_live and wording.waits_for_people(attempt):
+        wait = None if attempt is None or not run.is_live else job_wait(attempt)
+        if wait is not None and wait.needs_person:
             return True
         return cause_now(run, self.sweep.spec.time_limit_seconds, now) is not None
 

@@ -17,10 +17,9 @@ from mlebench_console.engine.placements.commands import Job
 from mlebench_console.engine.placements.model import AttemptStatus, JobEnd, Lost
 from mlebench_console.environment.runner.protocol import Heartbeat
 from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.records import JobFacts, OwnReason
 from mlebench_console.state.transitions import Failure
 
-TO_BE_SUBMITTED = "to be submitted"
-OF_AN_IMAGE = "image of its dataset"
 # More than one, because a controller that has just started lists jobs late, and gives wrong reasons for a moment.
 _SURE_ANSWERS = 2
 _MOST_SUBMISSIONS = 3
@@ -28,7 +27,6 @@ _MOST_SUBMISSIONS = 3
 _RECORDS_SECONDS = 180.0
 # How long a file system between hosts may take to show new files, and what a runner may need beyond its silence.
 _MARGIN_SECONDS = 60.0
-_GIGABYTES = 1e8  # larger sizes are written in GB
 _PENDING, _CONFIGURING = "PENDING", "CONFIGURING"
 _ENDED = frozenset(
     {
@@ -231,7 +229,7 @@ def judge(record: JobRecord, now: float, *, has_records: bool) -> Verdict:
         case JobPhase.UNSUBMITTED:
             return Unsubmitted()
         case JobPhase.IMAGE:
-            return Waiting(OF_AN_IMAGE)
+            return Waiting(OwnReason.IMAGE)
         case JobPhase.ENDED:
             assert record.job is not None
             return _end(record, record.job)
@@ -243,7 +241,7 @@ def judge(record: JobRecord, now: float, *, has_records: bool) -> Verdict:
     if record.is_claimed or record.phase is JobPhase.RUNNING:
         return Running()
     if job is None:
-        return Waiting(TO_BE_SUBMITTED)
+        return Waiting(OwnReason.TO_SUBMIT)
     return Waiting(job.reason_code if job.state == _PENDING else job.state)
 
 
@@ -327,7 +325,6 @@ def status_of(record: JobRecord, verdict: Verdict) -> AttemptStatus:
     """Return what others need to know of an attempt."""
     job, heartbeat = record.job, record.heartbeat
     is_over = record.lost is not None or record.phase in (JobPhase.MISSING, JobPhase.ENDED)
-    is_pending = isinstance(verdict, Waiting) and job is not None and job.state == _PENDING
     ended = verdict if isinstance(verdict, JobEnd) else None
     if record.lost is not None and job is not None and has_ended(job):
         ended = _end(record, job)
@@ -337,14 +334,30 @@ def status_of(record: JobRecord, verdict: Verdict) -> AttemptStatus:
         events_bytes=0 if heartbeat is None else heartbeat.events,
         model_calls_bytes=0 if heartbeat is None else heartbeat.model_calls,
         heartbeat=None if is_over else heartbeat,
-        job=job.id if job is not None else "" if heartbeat is None else heartbeat.job,
-        node=heartbeat.node if heartbeat is not None else "" if job is None else job.node,
-        waits_for=verdict.reason if isinstance(verdict, Waiting) else _staging_in_words(heartbeat),
-        starts_at=job.starts_at if is_pending and job is not None else None,
-        priority=job.priority if is_pending and job is not None else None,
+        job=_job_facts(record, verdict),
         ended=ended,
         lost=record.lost,
     )
+
+
+def _job_facts(record: JobRecord, verdict: Verdict) -> JobFacts:
+    job, heartbeat = record.job, record.heartbeat
+    known = JobFacts(
+        job=job.id if job is not None else "" if heartbeat is None else heartbeat.job,
+        node=heartbeat.node if heartbeat is not None else "" if job is None else job.node,
+    )
+    if isinstance(verdict, Waiting):
+        known = replace(known, waits_for=verdict.reason)
+        if job is not None and job.state == _PENDING:
+            known = replace(known, starts_at=job.starts_at, job_priority=job.priority)
+    elif heartbeat is not None and heartbeat.staged is not None:
+        known = replace(
+            known,
+            waits_for=OwnReason.STAGING,
+            staged_bytes=heartbeat.staged,
+            to_stage_bytes=heartbeat.to_stage,
+        )
+    return known
 
 
 def _revision(record: JobRecord, ended: JobEnd | None) -> Hashable:
@@ -356,14 +369,3 @@ def _revision(record: JobRecord, ended: JobEnd | None) -> Hashable:
         else (heartbeat.events, heartbeat.usage, heartbeat.model_calls, heartbeat.ended)
     )
     return written, record.has_report, record.phase in (JobPhase.MISSING, JobPhase.ENDED), ended
-
-
-def _staging_in_words(beat: Heartbeat | None) -> str:
-    """Return the progress of a job's staging as text; empty once its data are staged."""
-    if beat is None or beat.staged is None:
-        return ""
-    if not beat.to_stage:
-        return "staging"
-    unit, name = (1e9, "GB") if beat.to_stage >= _GIGABYTES else (1e6, "MB")
-    percent = math.floor(100 * beat.staged / beat.to_stage)
-    return f"staging {percent}%: {beat.staged / unit:.1f} of {beat.to_stage / unit:.1f} {name}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from mlebench_console.environment.runner.protocol import Heartbeat
-from mlebench_console.state.records import Attempt
+from mlebench_console.state.records import Attempt, JobFacts
 from mlebench_console.state.transitions import Failure
 
 
@@ -47,11 +47,7 @@ class AttemptStatus:
         events_bytes, model_calls_bytes: what these files have grown to, at least; 0 where nobody knows.
         heartbeat: the last one of its runner, while nothing says that it may have ended since; None where only its
             directory can tell.
-        job: its job number in a batch system; empty without one.
-        node: the host that it runs on; empty for this host, and if unknown.
-        waits_for: why it does not run yet, or not at the moment; empty while it runs.
-        starts_at: when it is expected to start, by the batch system's estimate; None if unknown.
-        priority: of its job in the batch system's queue; higher goes first.
+        job: what its batch system says of its job.
         ended: how its job has ended; None while it has not, and without one.
         lost: why it is given up; None while it is not.
     """
@@ -60,11 +56,7 @@ class AttemptStatus:
     events_bytes: int = 0
     model_calls_bytes: int = 0
     heartbeat: Heartbeat | None = None
-    job: str = ""
-    node: str = ""
-    waits_for: str = ""
-    starts_at: float | None = None
-    priority: int | None = None
+    job: JobFacts = field(default_factory=JobFacts)
     ended: JobEnd | None = None
     lost: Lost | None = None
 

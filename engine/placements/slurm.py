@@ -43,7 +43,7 @@ from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
-from mlebench_console.state.records import Attempt
+from mlebench_console.state.records import Attempt, JobFacts, OwnReason
 
 _IMAGES_SECONDS = 5.0
 _USUAL_POLL_SECONDS = SlurmProfile().poll_seconds
@@ -66,20 +66,21 @@ class _Turn:
 
     Attributes:
         trouble: what it means that it fails, since a time.
+        problem: why it fails; None if it does not.
     """
 
     trouble: str
     at: float = -math.inf
     failures: int = 0
-    since: float | None = None
-    why: str = ""
+    since: float = 0.0
+    problem: EnvironmentProblem | None = None
 
     def __str__(self) -> str:
         """Return since when it fails and why; empty if it does not."""
-        if self.since is None:
+        if self.problem is None:
             return ""
         since = time.strftime("%H:%M:%S", time.localtime(self.since))
-        return f"{self.trouble.format(since=since)}: {self.why}"
+        return f"{self.trouble.format(since=since)}: {self.problem.why}"
 
 
 @dataclass(frozen=True)
@@ -241,8 +242,21 @@ class Slurm:
         """Return what the last answers of Slurm and its heartbeats say about an attempt."""
         placed = self._placed.get(attempt.token)
         if placed is None:
-            return AttemptStatus(revision=(), job=attempt.job, node=attempt.node)
-        return jobs.status_of(placed.record, placed.verdict)
+            return AttemptStatus(revision=(), job=JobFacts(job=attempt.job, node=attempt.node))
+        status = jobs.status_of(placed.record, placed.verdict)
+        if status.job.waits_for == OwnReason.TO_SUBMIT:
+            return replace(status, job=replace(status.job, waits_for=self._why_unsubmitted(placed)))
+        return status
+
+    def _why_unsubmitted(self, placed: _Placed) -> OwnReason:
+        match self._squeue.problem or placed.used.turn.problem:
+            case None:
+                return OwnReason.TO_SUBMIT
+            case SlurmFull():
+                return OwnReason.SUBMIT_LIMIT
+            case SlurmUnfit():
+                return OwnReason.NO_NODE
+        return OwnReason.AWAY
 
     def end(self, attempt: Attempt, /) -> None:
         """End a waiting attempt immediately; a running one is ended by its runner, and cancelled if that fails."""
@@ -352,7 +366,7 @@ class Slurm:
 
     def _next_call(self) -> _Call | None:
         now = self._clock.monotonic()
-        answers = self._squeue.since is None
+        answers = self._squeue.problem is None
         if self._cancelled and answers and now >= self._scancel.at:
             numbers = tuple(self._cancelled)[:MOST_NAMES]
             return self._start(self._scancel, partial(self._forget_cancelled, numbers), "cancel", numbers)
@@ -416,16 +430,16 @@ class Slurm:
             if not isinstance(problem, SlurmAway | SlurmFull | SlurmRefuses):
                 raise
         else:
-            call.turn.failures, call.turn.since = 0, None
+            call.turn.failures, call.turn.problem = 0, None
             call.take(answer)
 
     def _note_failure(self, turn: _Turn, problem: EnvironmentProblem) -> None:
         turn.failures += 1
         turn.at = self._clock.monotonic() + self._seconds_between(turn)
-        turn.why = problem.why
-        if turn.since is None:
+        if turn.problem is None:
             self._log(problem.what, problem)
             turn.since = self._clock.now()
+        turn.problem = problem
 
     def _take_jobs(self, listed: Sequence[Job]) -> None:
         found: dict[str, Job] = {}
@@ -479,15 +493,15 @@ class Slurm:
     def _forget_troubles(self) -> None:
         """Clear failures of calls that are no longer needed, because no success would clear them."""
         if not self._cancelled:
-            self._scancel.since = None
+            self._scancel.problem = None
         if not self._missing:
-            self._sacct.since = None
+            self._sacct.problem = None
         if not self._placed:
-            self._sinfo.since = None
+            self._sinfo.problem = None
         uncertain = [each for each in self._placed.values() if each.record.phase is JobPhase.UNCERTAIN]
         for used in self._profiles.values():
             if not used.queue and not any(placed.used is used for placed in uncertain):
-                used.turn.since = None
+                used.turn.problem = None
 
     # Facts and what follows
 

@@ -53,7 +53,6 @@ from mlebench_console.state import events, runs, submissions, sweeps, transition
 from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import HERE, Attempt, Run
-from mlebench_console.state.runs import JobFacts
 from mlebench_console.state.submissions import Snapshot
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import model_calls, network_use, outages
@@ -160,10 +159,8 @@ class Intake:
                 status = self._placements.of(attempt).status(attempt)
             except Problem:
                 continue  # its profile is gone from config.toml: `_take_in` meets and reports the same problem
-            facts = (status.job, status.node, status.waits_for, status.starts_at, status.priority)
-            before = (attempt.job, attempt.node, attempt.waits_for, attempt.starts_at, attempt.job_priority)
-            if facts != before:
-                changed[attempt.id] = JobFacts(*facts)
+            if status.job != attempt.job_facts:
+                changed[attempt.id] = status.job
         if changed:
             runs.note_jobs(self._database, changed)
 

@@ -9,7 +9,9 @@ import pytest
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
+from mlebench_console.engine.needs.waits import job_wait
 from mlebench_console.engine.scoreboard.timeline import ExpectedEnd
+from mlebench_console.state.records import OwnReason
 from tests.slurm.fake import attempt_of
 
 
@@ -64,20 +66,27 @@ def test_moments_are_local_and_to_the_minute() -> None:
         ({"waits_for": "Priority", "starts_at": 260_000.0},
          ("Priority ~3d", "~3d"), "Priority: other jobs go first, may start in ~3d"),
         ({"waits_for": "AssocGrpCpuLimit"}, ("limit",), "AssocGrpCpuLimit: a limit of your account or qos is reached"),
-        ({"waits_for": "(ReqNodeNotAvail, May be reserved for other job)"},
+        ({"waits_for": "ReqNodeNotAvail"},
          ("no nodes",), "ReqNodeNotAvail: nodes that it may use are away or reserved"),
+        ({"waits_for": "None"}, ("waits",), "Slurm has not looked at it yet"),
         ({"waits_for": "SomethingNew"}, ("SomethingNew",), "SomethingNew"),
-        ({"waits_for": "staging 25%: 3.1 of 12.0 GB"}, ("staging 25%", "data 25%"), "staging 25%: 3.1 of 12.0 GB"),
-        ({"waits_for": "image of its dataset"},
+        ({"waits_for": OwnReason.STAGING, "staged_bytes": 3_100_000_000, "to_stage_bytes": 12_000_000_000},
+         ("staging 25%",), "staging 25%: 3.1 of 12.0 GB"),
+        ({"waits_for": OwnReason.STAGING}, ("staging",), "staging"),
+        ({"waits_for": OwnReason.IMAGE},
          ("image",), "an image of its dataset is being made, once for all its runs"),
+        ({"waits_for": OwnReason.SUBMIT_LIMIT},
+         ("to submit",), "to be submitted: Slurm takes no more of your jobs now"),
     ],
 )  # fmt: skip
 def test_why_a_job_waits_and_until_when(facts: dict[str, Any], short: tuple[str, ...], text: str) -> None:
     attempt = replace(attempt_of(1), **facts)
-    assert wording.waits_short(attempt, 0.0) == short
-    assert wording.waits(attempt, 0.0) == text
-    assert not wording.is_waiting(replace(attempt, ended_at=1.0))
-    assert wording.waits_in_queue(attempt) == (not facts["waits_for"].startswith("staging"))
+    wait = job_wait(attempt)
+    assert wait is not None
+    assert wording.waits_short(wait, 0.0) == short
+    assert wording.waits(wait, 0.0) == text
+    assert job_wait(replace(attempt, ended_at=1.0)) is None
+    assert attempt.is_in_queue == (facts["waits_for"] != OwnReason.STAGING)
 
 
 def test_a_score_reads_like_a_cut_off_only_if_it_is_the_cut_off() -> None:
@@ -91,5 +100,5 @@ def test_a_score_reads_like_a_cut_off_only_if_it_is_the_cut_off() -> None:
 def test_an_end_nearly_a_day_ahead_is_told_with_its_date() -> None:
     now = 1_773_457_200.0
     for hours, has_date in ((2, False), (19, False), (23.99, True), (30, True)):
-        told = wording.expected_end(ExpectedEnd(now + hours * 3600, at_most=False), now)
+        told = wording.expected(ExpectedEnd(now + hours * 3600, at_most=False), now)
         assert ("-" in told) == has_date, told

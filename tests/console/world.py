@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from mlebench_console.console.wording import waits_in_queue
 from mlebench_console.engine.control.status import EngineStatus, GpuUse, publish
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.runs.intake import use_of
@@ -21,7 +20,15 @@ from mlebench_console.foundation.files import remove_tree
 from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
-from mlebench_console.state.records import HERE, DatasetState, Grade, StepState, SweepSpec, UsageSample
+from mlebench_console.state.records import (
+    HERE,
+    DatasetState,
+    Grade,
+    JobFacts,
+    StepState,
+    SweepSpec,
+    UsageSample,
+)
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import model_calls
 from mlebench_console.state.usage.samples import Samples
@@ -130,8 +137,7 @@ class World:
 
     def job(self, attempt_id: int, number: int, **facts: Any) -> None:
         """What a batch system says of an attempt's job."""
-        usual = {"node": "", "waits_for": "", "starts_at": None, "job_priority": None}
-        runs.note_jobs(self.database, {attempt_id: runs.JobFacts(str(number), **(usual | facts))})
+        runs.note_jobs(self.database, {attempt_id: JobFacts(job=str(number), **facts)})
 
     def snapshot(
         self,
@@ -276,7 +282,7 @@ class World:
     ) -> None:
         """A running engine's last status, which counts the runs as they are now."""
         live = [runs.latest_attempt(self.database, run.id) for run in runs.live(self.database)]
-        waiting = [attempt for attempt in live if attempt is not None and waits_in_queue(attempt)]
+        waiting = [attempt for attempt in live if attempt is not None and attempt.is_in_queue]
         here = [attempt for attempt in live if attempt is not None and attempt.placement == HERE]
         publish(
             self.places,

@@ -24,7 +24,7 @@ from mlebench_console.state import datasets, events, experiments, integrity, run
 from mlebench_console.state.database import open_for_writing
 from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import DatasetState, StepState
+from mlebench_console.state.records import DatasetState, OwnReason, StepState
 from mlebench_console.state.usage import budgets, outages
 
 # 2026-03-14 03:14:00 UTC
@@ -474,8 +474,8 @@ def on_slurm(places: Places) -> World:
         {"waits_for": "Resources", "job_priority": 5000},
         {"waits_for": "QOSMaxJobsPerUserLimit", "job_priority": 4000},
         {"waits_for": "JobHeldAdmin", "job_priority": 0},
-        {"waits_for": "ReqNodeNotAvail, Reserved for maintenance", "job_priority": 10},
-        {"waits_for": "to be submitted"},
+        {"waits_for": "ReqNodeNotAvail", "job_priority": 10},
+        {"waits_for": OwnReason.TO_SUBMIT},
     ]
     for place, run in enumerate(runs.of_sweep(world.database, "aide-slurm")[:20]):
         cuts = registry.get(run.competition_id).thresholds

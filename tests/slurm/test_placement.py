@@ -35,7 +35,7 @@ from mlebench_console.environment.runner.secrets import SecretLaunch
 from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.state.lifecycle import FailureClass
-from mlebench_console.state.records import Attempt
+from mlebench_console.state.records import Attempt, OwnReason
 from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
 from tests.engine.harness import eventually
@@ -151,8 +151,8 @@ def test_an_attempt_is_submitted_once_under_its_token_and_without_the_engines_en
     assert any(option.startswith("--job-name=mlebench-") and option.endswith("-t1") for option in options)
     script = (world.folder / protocol.JOB_SCRIPT).read_text()
     assert "\nexec " in script  # or bash would keep the signal from the runner
-    assert world.status().waits_for == "Priority"
-    assert world.status().job == "101"
+    assert world.status().job.waits_for == "Priority"
+    assert world.status().job.job == "101"
 
 
 @pytest.mark.parametrize("was_submitted", [True, False])
@@ -164,7 +164,7 @@ def test_a_kill_between_submission_and_note_launches_nothing_twice(world: World,
     world.placement.place(world.attempt)
     world.step_for(300)
     assert world.slurm.calls.count("sbatch") == 1
-    assert world.status().job == "101"
+    assert world.status().job.job == "101"
 
 
 def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(world: World) -> None:
@@ -177,7 +177,7 @@ def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(wor
     world.placement = world.fresh()
     world.placement.place(world.attempt)
     # At once, as its directory is read and closed in the same moment.
-    assert world.status().job == "101"
+    assert world.status().job.job == "101"
 
 
 def test_a_jobs_log_lies_in_its_directory_whatever_that_is_called(world: World) -> None:
@@ -244,7 +244,7 @@ def test_a_submission_without_an_answer_is_looked_for_before_it_is_tried_again(
     world.slurm.trouble = None
     world.step_for(600)
     assert len(world.slurm.table) == 1
-    assert world.status().job == world.slurm.only_job
+    assert world.status().job.job == world.slurm.only_job
     assert world.failure() is None
 
 
@@ -253,7 +253,7 @@ def test_a_number_that_slurm_gives_again_is_not_taken_for_the_job(world: World) 
     del world.slurm.table[number]
     world.slurm.table[number] = STRANGER
     world.step_for(300)
-    assert world.status().job == "102"  # submitted again, as nothing had claimed it
+    assert world.status().job.job == "102"  # submitted again, as nothing had claimed it
     world.placement.keep_only([])
     world.step_for(300)
     assert world.slurm.cancelled == ["102"]
@@ -266,7 +266,7 @@ def test_a_run_that_waits_again_after_it_ran_is_left_alone(world: World) -> None
         world.beat(beat)
         world.step_for(30)
     assert world.failure() is None
-    assert world.status().waits_for == ""
+    assert world.status().job.waits_for == ""
     assert world.slurm.calls.count("sbatch") == 1
 
 
@@ -426,7 +426,7 @@ def test_a_controller_that_takes_no_more_for_now_is_asked_again_and_that_is_told
     assert world.slurm.calls.count("sbatch") <= 6
     world.slurm.full = None
     world.step_for(400)
-    assert world.status().job == world.slurm.only_job
+    assert world.status().job.job == world.slurm.only_job
     assert world.placement.problem == ""
 
 
@@ -524,7 +524,7 @@ def test_a_job_that_others_of_the_account_hold_up_waits(world: World, reason: st
     world.slurm.move(number, "PENDING", reason)
     world.step_for(2000)
     assert world.failure() is None
-    assert world.status().waits_for == reason
+    assert world.status().job.waits_for == reason
 
 
 def test_a_job_that_was_refused_while_nobody_heard_it_pauses_its_sweep(world: World) -> None:
@@ -566,7 +566,7 @@ def test_a_run_that_slurm_has_suspended_says_so_and_goes_on(world: World) -> Non
     world.slurm.move(number, "SUSPENDED")
     world.step_for(2000)
     assert world.failure() is None
-    assert world.status().waits_for == "SUSPENDED"
+    assert world.status().job.waits_for == "SUSPENDED"
     assert world.placement.waiting == 1
 
 
@@ -578,11 +578,11 @@ def test_a_waiting_job_tells_its_priority_and_when_it_may_start(world: World) ->
     world.step_for(60)
     status = world.status()
     assert world.placement.waiting == 1
-    assert status.priority == 4294901756
-    assert status.starts_at == time.mktime((2026, 1, 1, 2, 10, 0, 0, 0, -1))
+    assert status.job.job_priority == 4294901756
+    assert status.job.starts_at == time.mktime((2026, 1, 1, 2, 10, 0, 0, 0, -1))
     world.slurm.move(number, "RUNNING")
     world.step_for(60)
-    assert (world.status().priority, world.status().starts_at) == (None, None)
+    assert (world.status().job.job_priority, world.status().job.starts_at) == (None, None)
     assert world.placement.waiting == 0
 
 
@@ -751,10 +751,12 @@ def test_a_job_is_given_the_time_that_its_data_take_and_says_how_they_come(tmp_p
     world.slurm.move(number, "RUNNING")
     world.beat(0, staged=3_100_000_000, to_stage=12_000_000_000)
     world.step_for(60)
-    assert world.status().waits_for == "staging 25%: 3.1 of 12.0 GB"
+    job = world.status().job
+    assert job.waits_for == OwnReason.STAGING
+    assert (job.staged_bytes, job.to_stage_bytes) == (3_100_000_000, 12_000_000_000)
     world.beat(1)
     world.step_for(60)
-    assert world.status().waits_for == ""
+    assert world.status().job.waits_for == ""
 
 
 @pytest.mark.usefixtures("squashed_images")
@@ -765,7 +767,7 @@ def test_a_run_waits_for_the_image_of_its_dataset_also_after_a_kill_and_is_submi
     world = World(tmp_path / "state", SlurmProfile(staging="squashfs"))
     world.reorder(prepared_dir=str(prepared))
     world.placement.place(world.attempt)
-    assert world.status().waits_for == "image of its dataset"
+    assert world.status().job.waits_for == OwnReason.IMAGE
     assert not (world.folder / protocol.JOB_SCRIPT).exists()
     world.placement = world.fresh()
     world.placement.place(world.attempt)

@@ -24,6 +24,7 @@ from mlebench_console.engine.placements.jobs import (
 from mlebench_console.engine.placements.model import JobEnd, Lost
 from mlebench_console.environment.runner.protocol import Heartbeat
 from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.records import OwnReason
 
 NEW = JobRecord(silent_seconds=300.0)
 UNCERTAIN = NEW.entered(JobPhase.UNCERTAIN, 0.0)
@@ -78,11 +79,11 @@ REPORTED = 60.0  # a report is visible everywhere
     [
         # Before it is known to Slurm.
         (NEW, [], 0, Unsubmitted()),
-        (NEW.entered(JobPhase.IMAGE, 0.0), [], 9, Waiting("image of its dataset")),
-        (NEW.entered(JobPhase.QUEUED, 0.0), [(30, not_listed)], 30, Waiting("to be submitted")),
-        (SUBMITTED, [], 1, Waiting("to be submitted")),
+        (NEW.entered(JobPhase.IMAGE, 0.0), [], 9, Waiting(OwnReason.IMAGE)),
+        (NEW.entered(JobPhase.QUEUED, 0.0), [(30, not_listed)], 30, Waiting(OwnReason.TO_SUBMIT)),
+        (SUBMITTED, [], 1, Waiting(OwnReason.TO_SUBMIT)),
         # Perhaps submitted: two answers without it are needed.
-        (UNCERTAIN, [(30, not_listed)], 30, Waiting("to be submitted")),
+        (UNCERTAIN, [(30, not_listed)], 30, Waiting(OwnReason.TO_SUBMIT)),
         (UNCERTAIN, [(30, not_listed), (60, not_listed)], 60, Unsubmitted()),
         (UNCERTAIN, [(30, squeue("PENDING", "Priority"))], 30, Waiting("Priority")),
         (UNCERTAIN, [(1, claims), (30, not_listed), (60, not_listed)], 60, Running()),
@@ -103,7 +104,7 @@ REPORTED = 60.0  # a report is visible everywhere
             Waiting("Priority"),
         ),
         # A killed controller has lost it before it began.
-        (SUBMITTED, [(30, not_listed)], 30, Waiting("to be submitted")),
+        (SUBMITTED, [(30, not_listed)], 30, Waiting(OwnReason.TO_SUBMIT)),
         (SUBMITTED, [(30, not_listed), (60, not_listed)], 60, Unsubmitted()),
         (
             SUBMITTED,

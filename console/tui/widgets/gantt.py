@@ -343,7 +343,7 @@ def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) ->
         (f"{sum(bar.is_live for bar in found.bars)} running, {found.queued} queued",) if found.queued else ()
     )
     title: Piece = (foreign(name, 40).rstrip(), "strong")
-    ends = wording.expected_end(found.ends, now)
+    ends = "" if found.ends is None else f"ends {wording.expected(found.ends, now)}"
     tail: Pieces = (dot, (ends, "text")) if ends else ()
     return [
         (title, dot, (text, "text"), *(piece for part in facts for piece in (dot, (part, "dim"))), *tail)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.roles import Role, Signs
+from mlebench_console.engine.needs.waits import job_wait
 from mlebench_console.engine.runs.causes import IDLE_SECONDS, CauseKind, cause_now
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 from mlebench_console.state.records import Attempt, Run
@@ -68,9 +69,10 @@ def draw_run(
     """Return the cell of a run; `elsewhere` is its attempt if a batch system runs it."""
     if run is None:
         return Drawn(" ", "", "", "faint")
-    if elsewhere is not None and run.is_live and wording.is_waiting(elsewhere):
-        text, *others = wording.waits_short(elsewhere, now)
-        role: Role = "warn" if wording.waits_for_people(elsewhere) else "dim"
+    wait = None if elsewhere is None or not run.is_live else job_wait(elsewhere)
+    if wait is not None:
+        text, *others = wording.waits_short(wait, now)
+        role: Role = "warn" if wait.needs_person else "dim"
         return Drawn(signs.queued, text, "", role, shorter=others[0] if others else "")
     reroll = signs.reroll if run.rerolls else ""
     if run.state is RunState.FINISHED and run.outcome is not None:

@@ -522,6 +522,8 @@ async def test_what_slurm_says_of_jobs_is_told_from_the_matrix_to_the_run(
         "waits_for": "Priority",
         "starts_at": NOW + 1.5 * HOUR,
         "priority": 4321,
+        "staged_bytes": None,
+        "to_stage_bytes": None,
     }
     assert (jobs[6]["node"], jobs[5], jobs[24]) == ("gpu03", None, None)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mlebench_console.engine.control import EngineStatus
-from mlebench_console.engine.sweeps.waiting import Hold, HoldKind, retry_at, waiting_of
+from mlebench_console.engine.needs.waits import Wait, WaitKind, read_queued_run, retry_at
 from mlebench_console.state import datasets, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, SweepState
@@ -20,10 +20,10 @@ SPEC = SweepSpec("dummy", "", (NAME,), 4, 3600.0, cpus=2.0, gpus=1, memory_bytes
 ROOMY = EngineStatus(running=True, slots=64.0, gpus=8, memory_for_runs=256_000_000_000)
 
 
-def holds(state: Database, run: Run, engine: EngineStatus | None) -> list[Hold]:
-    found = waiting_of(state, run, sweeps.get(state, run.sweep_id), 100.0)
+def waits(state: Database, run: Run, engine: EngineStatus | None) -> list[Wait]:
+    found = read_queued_run(state, run, sweeps.get(state, run.sweep_id), 100.0)
     assert found is not None
-    return found.holds(engine)
+    return found.waits(engine)
 
 
 def prepare(state: Database) -> None:
@@ -40,16 +40,16 @@ def test_what_lasts_until_a_person_acts_is_said_first(state: Database) -> None:
     sweep = new_sweep(state, SPEC)
     last = runs.of_sweep(state, sweep.id)[-1]
     sweeps.set_state(state, sweep.id, SweepState.PAUSED, now=2.0)
-    assert [hold.kind for hold in holds(state, last, None)] == [
-        HoldKind.ENGINE,
-        HoldKind.PAUSED,
-        HoldKind.DATASET,
-        HoldKind.ORDER,
+    assert [wait.kind for wait in waits(state, last, None)] == [
+        WaitKind.ENGINE,
+        WaitKind.PAUSED,
+        WaitKind.DATASET,
+        WaitKind.ORDER,
     ]
     datasets.request(state, NAME, "v1", steps=(), source="", now=3.0)
     datasets.set_state(state, NAME, "v1", DatasetState.REFUSED, now=3.0, problem="accept its rules")
     sweeps.set_state(state, sweep.id, SweepState.ACTIVE, now=4.0)
-    assert holds(state, last, ROOMY)[0].text == "its dataset is refused: accept its rules"
+    assert waits(state, last, ROOMY)[0].text == "its dataset is refused: accept its rules"
 
 
 @pytest.mark.parametrize(
@@ -66,21 +66,21 @@ def test_what_the_host_lacks_is_named(state: Database, engine: EngineStatus, tex
     sweep = new_sweep(state, SPEC, concurrency=4)
     first, second, *_rest = runs.of_sweep(state, sweep.id)
     start(state, first, at=50.0)
-    assert holds(state, second, ROOMY) == []
-    assert [hold.text for hold in holds(state, second, engine)] == [text]
+    assert waits(state, second, ROOMY) == []
+    assert [wait.text for wait in waits(state, second, engine)] == [text]
 
 
 def test_starts_that_are_spaced_out_hold_it_until_the_next_one(state: Database) -> None:
     prepare(state)
     sweep = new_sweep(state, replace(SPEC, start_ramp_seconds=60.0), concurrency=4)
     first, second, *_rest = runs.of_sweep(state, sweep.id)
-    assert holds(state, second, ROOMY)[0].kind is HoldKind.ORDER, "none was started yet"
+    assert waits(state, second, ROOMY)[0].kind is WaitKind.ORDER, "none was started yet"
     start(state, first, at=75.0)
-    assert [hold.text for hold in holds(state, second, ROOMY)] == [
+    assert [wait.text for wait in waits(state, second, ROOMY)] == [
         "runs of its sweep start 60 s apart, 35 s left"
     ]
-    waits = waiting_of(state, second, sweep, 135.0)
-    assert waits is not None and waits.holds(ROOMY) == []
+    found = read_queued_run(state, second, sweep, 135.0)
+    assert found is not None and found.waits(ROOMY) == []
 
 
 def test_it_may_start_when_the_runs_before_it_have_ended(state: Database) -> None:
@@ -88,10 +88,10 @@ def test_it_may_start_when_the_runs_before_it_have_ended(state: Database) -> Non
     sweep = new_sweep(state, SPEC)
     first, second, third, _last = runs.of_sweep(state, sweep.id)
     start(state, first, at=50.0)
-    found = [waiting_of(state, run, sweep, 100.0) for run in (runs.get(state, first.id), second, third)]
+    found = [read_queued_run(state, run, sweep, 100.0) for run in (runs.get(state, first.id), second, third)]
     assert found[0] is None
-    assert [each.starts.at for each in found if each and each.starts] == [3650.0, 2 * 3600.0 + 50.0]
-    assert [hold.text for hold in holds(state, third, ROOMY)] == [
+    assert [each.free_at.at for each in found if each and each.free_at] == [3650.0, 2 * 3600.0 + 50.0]
+    assert [wait.text for wait in waits(state, third, ROOMY)] == [
         "its sweep runs one at a time",
         "1 run goes first",
     ]

@@ -1,0 +1,313 @@
+"""Why a run does not run, each reason with its code and data: a queued run, one in a batch system, a failed one.
+
+The rules for queued runs are those by which `engine.supervisor.starting` starts runs; what only the engine's process
+knows, such as which GPUs it has leased, is derived from the live runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from mlebench_console.engine.runs.budgets import standings
+from mlebench_console.engine.runs.scheduling import wait_seconds
+from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, expected_start
+from mlebench_console.foundation.text import plural
+from mlebench_console.state import datasets, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import RunState, SweepState
+from mlebench_console.state.records import HERE, Attempt, Dataset, DatasetState, OwnReason, Run, Sweep
+from mlebench_console.state.usage import budgets, outages
+
+if TYPE_CHECKING:
+    from mlebench_console.engine.control import EngineStatus
+
+_TOLERANCE = 1e-9
+_GIGABYTES = 1e8  # larger sizes are written in GB
+
+
+class WaitKind(StrEnum):
+    """What keeps a run from running; the first ones last until a person acts."""
+
+    ENGINE = "engine"
+    PAUSED = "paused"
+    DATASET = "dataset"
+    BUDGET = "budget"
+    PREPARING = "preparing"
+    PROVIDER = "provider"
+    SLOTS = "slots"
+    HOST = "host"
+    RAMP = "ramp"
+    ORDER = "order"
+    JOB = "job"
+    STAGING = "staging"
+
+    @property
+    def ends_with_runs(self) -> bool:
+        """Whether it is over when enough other runs have ended."""
+        return self in (WaitKind.SLOTS, WaitKind.HOST, WaitKind.ORDER)
+
+
+_UNTIL_A_PERSON_ACTS = (WaitKind.ENGINE, WaitKind.PAUSED, WaitKind.DATASET, WaitKind.BUDGET)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """One reason why a run does not run.
+
+    Attributes:
+        text: for people.
+        short: the same in a word or two, of a batch system's reason.
+        subject: which provider, budget, or resource of the host.
+        code: a batch system's own code, or an `OwnReason`.
+        taken, of: how much of the subject is taken, or how many runs go first.
+        until: when it is expected to be over; None if unknown.
+        priority: among the batch system's waiting jobs; higher goes first.
+        needs_person: whether it lasts until a person acts.
+    """
+
+    kind: WaitKind
+    text: str
+    short: str = ""
+    subject: str = ""
+    code: str = ""
+    taken: float | None = None
+    of: float | None = None
+    until: float | None = None
+    priority: int | None = None
+    needs_person: bool = False
+
+
+@dataclass(frozen=True)
+class QueuedRun:
+    """A queued run with what decides when it starts, as far as the state tells.
+
+    Attributes:
+        ahead: how many queued runs of its sweep go first.
+        live: how many runs of its sweep have slots.
+        cpus: what live runs of all sweeps take of this host; likewise memory and GPUs.
+        dataset: its dataset; None if that was never requested.
+        unreachable: the model providers that it needs and that can't be reached.
+        full_budgets: the shared budgets without room for another run.
+        last_start: when the newest run of its sweep was launched; None before the first.
+        now: when this was read.
+        free_at: when a slot becomes free for it; None where that is not known.
+    """
+
+    run: Run
+    sweep: Sweep
+    ahead: int = 0
+    live: int = 0
+    cpus: float = 0.0
+    memory_bytes: int = 0
+    gpus: float = 0.0
+    dataset: Dataset | None = None
+    unreachable: tuple[str, ...] = ()
+    full_budgets: tuple[str, ...] = ()
+    last_start: float | None = None
+    now: float = 0.0
+    free_at: ExpectedEnd | None = None
+
+    def waits(self, engine: EngineStatus | None) -> list[Wait]:
+        """Return why it does not start yet, the most lasting reason first; empty if it starts in a moment."""
+        return sorted(self._waits(engine), key=lambda wait: list(WaitKind).index(wait.kind))
+
+    def starts(self, engine: EngineStatus | None) -> ExpectedEnd | None:
+        """Return when it may start; None where that depends on more than the runs before it."""
+        return self.free_at if all(wait.kind.ends_with_runs for wait in self.waits(engine)) else None
+
+    def _waits(self, engine: EngineStatus | None) -> Iterator[Wait]:
+        spec, dataset = self.sweep.spec, self.dataset
+        if engine is None or not engine.running:
+            yield _wait(WaitKind.ENGINE, "the engine is down")
+        if self.sweep.state is not SweepState.ACTIVE:
+            yield _wait(WaitKind.PAUSED, f"its sweep is {self.sweep.state}")
+        if dataset is None or dataset.state is DatasetState.ABSENT:
+            yield _wait(WaitKind.DATASET, "its dataset is not prepared")
+        elif dataset.state.is_busy:
+            problem = f": {dataset.problem}" if dataset.problem else ""
+            yield _wait(WaitKind.PREPARING, f"its dataset is being prepared{problem}")
+        elif dataset.state is not DatasetState.PREPARED:
+            yield _wait(WaitKind.DATASET, f"its dataset is {dataset.state}: {dataset.problem}")
+        for budget in self.full_budgets:
+            yield _wait(WaitKind.BUDGET, f"the budget of {budget} has no room for another run", budget)
+        for provider in self.unreachable:
+            yield _wait(WaitKind.PROVIDER, f"{provider} can't be reached", provider)
+        slots = self.sweep.concurrency
+        if self.live >= slots:
+            text = (
+                f"all {slots:,} slots of its sweep are taken" if slots > 1 else "its sweep runs one at a time"
+            )
+            yield _wait(WaitKind.SLOTS, text, "slots", self.live, slots)
+        elif spec.placement == HERE and engine is not None:
+            yield from self._of_host(engine)
+        since = None if self.last_start is None else self.now - self.last_start
+        if self.last_start is not None and since is not None and 0 <= since < spec.start_ramp_seconds:
+            left = spec.start_ramp_seconds - since
+            text = f"runs of its sweep start {spec.start_ramp_seconds:g} s apart, {left:.0f} s left"
+            yield Wait(WaitKind.RAMP, text, until=self.last_start + spec.start_ramp_seconds)
+        if self.ahead:
+            verb = "goes" if self.ahead == 1 else "go"
+            yield _wait(WaitKind.ORDER, f"{plural(self.ahead, 'run')} {verb} first", taken=self.ahead)
+
+    def _of_host(self, engine: EngineStatus) -> Iterator[Wait]:
+        """Yield what this host lacks for it."""
+        spec = self.sweep.spec
+        if engine.slots is not None and self.cpus + spec.cpus > engine.slots + _TOLERANCE:
+            text = f"{self.cpus:g} of {engine.slots:g} processors are taken"
+            yield _wait(WaitKind.HOST, text, "processors", self.cpus, engine.slots)
+        memory = engine.memory_for_runs
+        if spec.memory_bytes and memory is not None and self.memory_bytes + spec.memory_bytes > memory:
+            text = f"{self.memory_bytes / 1e9:.0f} of {memory / 1e9:.0f} GB of memory are taken"
+            yield _wait(WaitKind.HOST, text, "memory", self.memory_bytes, memory)
+        if spec.gpus and engine.gpus is not None:
+            wanted = engine.gpus if spec.gpus < 0 else spec.gpus / spec.runs_per_gpu
+            if not engine.gpus or self.gpus + wanted > engine.gpus + _TOLERANCE:
+                text = (
+                    f"{self.gpus:g} of {engine.gpus} GPUs are taken" if engine.gpus else "the host has no GPU"
+                )
+                yield _wait(WaitKind.HOST, text, "GPUs", self.gpus, engine.gpus)
+
+
+def _wait(
+    kind: WaitKind, text: str, subject: str = "", taken: float | None = None, of: float | None = None
+) -> Wait:
+    return Wait(kind, text, subject=subject, taken=taken, of=of, needs_person=kind in _UNTIL_A_PERSON_ACTS)
+
+
+def read_queued_run(
+    database: Database, run: Run, sweep: Sweep, now: float, members: Sequence[Run] | None = None
+) -> QueuedRun | None:
+    """Read what a run waits for; None if it is not queued. `members` are the runs of its sweep, if they are known."""
+    if run.state is not RunState.QUEUED:
+        return None
+    members = runs.of_sweep(database, sweep.id) if members is None else members
+    held = runs.occupying_counts(database)
+    of_host = [
+        (each.spec, held.get(each.id, 0))
+        for each in sweeps.with_work(database)
+        if each.spec.placement == HERE and held.get(each.id)
+    ]
+    live = held.get(sweep.id, 0)
+    # Where this host is full before the sweep's concurrency is reached, the sweep has the slots that it has now.
+    slots = max(1, live) if sweep.spec.placement == HERE else sweep.concurrency
+    away = outages.unreachable(database)
+    shared = budgets.of_sweep(database, sweep.id)
+    return QueuedRun(
+        run,
+        sweep,
+        ahead=sum(other.state is RunState.QUEUED and other.position < run.position for other in members),
+        live=live,
+        cpus=sum(spec.cpus * count for spec, count in of_host),
+        memory_bytes=sum((spec.memory_bytes or 0) * count for spec, count in of_host),
+        gpus=sum(max(0, spec.gpus) / spec.runs_per_gpu * count for spec, count in of_host),
+        dataset=datasets.find(database, run.competition_id, sweep.spec.edition),
+        unreachable=tuple(sorted(away.intersection(sweep.spec.gateway))),
+        full_budgets=tuple(
+            f"{one.budget.scope} {one.budget.name}" for one in standings(database, shared) if not one.has_room
+        ),
+        last_start=runs.last_launch(database, sweep.id) if sweep.spec.start_ramp_seconds else None,
+        now=now,
+        free_at=expected_start(
+            members,
+            run.id,
+            concurrency=slots,
+            limit_seconds=sweep.spec.time_limit_seconds,
+            now=now,
+        )
+        if sweep.state is SweepState.ACTIVE
+        else None,
+    )
+
+
+def retry_at(database: Database, run: Run) -> float | None:
+    """Return when the engine retries a failed run; None if it does not."""
+    if run.state is not RunState.FAILED:
+        return None
+    found = next((each for each in runs.to_retry(database) if each.id == run.id), None)
+    if found is None or found.ended_at is None:
+        return None
+    return found.ended_at + wait_seconds(found.failures)
+
+
+@dataclass(frozen=True)
+class _JobReason:
+    short: str
+    text: str
+    needs_person: bool = False
+
+
+# Why Slurm does not run a job, by its code; other codes are shown as they are.
+_REASONS = {
+    "None": _JobReason("waits", "Slurm has not looked at it yet"),
+    "Priority": _JobReason("Priority", "other jobs go first"),
+    "Resources": _JobReason("Resources", "it is next, when resources are free"),
+    "Dependency": _JobReason("Dependency", "an earlier job of this attempt is still there"),
+    "BeginTime": _JobReason("BeginTime", "Slurm begins it again in a moment"),
+    "CONFIGURING": _JobReason("node boots", "its node is being made ready"),
+    "SUSPENDED": _JobReason("suspended", "Slurm has suspended it for other jobs", needs_person=True),
+    "STOPPED": _JobReason("suspended", "Slurm has stopped it", needs_person=True),
+    "JobHeldUser": _JobReason("held", "you hold it: scontrol release", needs_person=True),
+    "JobHeldAdmin": _JobReason("held", "an administrator holds it", needs_person=True),
+    "launch_failed_requeued_held": _JobReason("held", "its node could not begin it", needs_person=True),
+    "ReqNodeNotAvail": _JobReason(
+        "no nodes", "nodes that it may use are away or reserved", needs_person=True
+    ),
+    "PartitionDown": _JobReason("no nodes", "its partition takes no jobs now", needs_person=True),
+    "PartitionInactive": _JobReason("no nodes", "its partition takes no jobs now", needs_person=True),
+    "Licenses": _JobReason("licences", "others use the licences that it needs"),
+    "Reservation": _JobReason("reserved", "its reservation has not begun"),
+}
+# What the codes of limits of accounts and qos begin with, of which there are dozens.
+_LIMITS = ("QOS", "Assoc")
+_LIMIT = _JobReason("limit", "a limit of your account or qos is reached")
+_OWN_REASONS: dict[str, _JobReason] = {
+    OwnReason.IMAGE: _JobReason("image", "an image of its dataset is being made, once for all its runs"),
+    OwnReason.TO_SUBMIT: _JobReason("to submit", "to be submitted: this engine submits it soon"),
+    OwnReason.SUBMIT_LIMIT: _JobReason("to submit", "to be submitted: Slurm takes no more of your jobs now"),
+    OwnReason.NO_NODE: _JobReason("to submit", "to be submitted again: Slurm has no node for it now"),
+    OwnReason.AWAY: _JobReason("to submit", "to be submitted when Slurm answers again"),
+}
+_HELD = frozenset({"JobHeldUser", "JobHeldAdmin", "launch_failed_requeued_held"})
+
+
+def job_wait(attempt: Attempt) -> Wait | None:
+    """Return why a live attempt's job does not run; None if it does, and for one on the engine's own host."""
+    if not attempt.is_waiting:
+        return None
+    code = attempt.waits_for
+    if code == OwnReason.STAGING:
+        return _staging(attempt)
+    own = _OWN_REASONS.get(code)
+    reason = own or _REASONS.get(code) or (_LIMIT if code.startswith(_LIMITS) else _JobReason(code, ""))
+    return Wait(
+        WaitKind.JOB,
+        reason.text if own or code == "None" else ": ".join(filter(None, (code, reason.text))),
+        reason.short,
+        code=code,
+        until=attempt.starts_at,
+        priority=attempt.job_priority,
+        needs_person=reason.needs_person,
+    )
+
+
+def _staging(attempt: Attempt) -> Wait:
+    """Return how far the copy of an attempt's dataset to its node is."""
+    done, whole = attempt.staged_bytes, attempt.to_stage_bytes
+    text = short = "staging"
+    if done is not None and whole:
+        unit, name = (1e9, "GB") if whole >= _GIGABYTES else (1e6, "MB")
+        short = f"staging {100 * done // whole}%"
+        text = f"{short}: {done / unit:.1f} of {whole / unit:.1f} {name}"
+    return Wait(WaitKind.STAGING, text, short, code=attempt.waits_for, taken=done, of=whole)
+
+
+def release_of_job(attempt: Attempt) -> str:
+    """Return what a person can do so that a held job starts; empty for a job that is not held."""
+    if not attempt.is_waiting or attempt.waits_for not in _HELD:
+        return ""
+    command = f"scontrol release {attempt.job}".rstrip()
+    is_admins = attempt.waits_for == "JobHeldAdmin"
+    return f"ask Slurm's administrators for '{command}'" if is_admins else f"type {command}"
