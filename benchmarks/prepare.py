@@ -29,7 +29,7 @@ from mlebench_console.engine.datasets.plans import Options
 from mlebench_console.engine.datasets.preparing import prepare
 competition_id, data = sys.argv[1:3]
 shutil.rmtree(Path(data, competition_id, "prepared"), ignore_errors=True)
-prepare(competition_id, data_dir=data, options=Options(verify=False, discard_zip=len(sys.argv) > 3))
+prepare(competition_id, data_dir=data, options=Options(verify=False))
 """
 _COPY = (
     "import shutil, subprocess, sys; shutil.rmtree(sys.argv[2], ignore_errors=True);"
@@ -50,7 +50,6 @@ class _Shape:
     subject: str
     fill: Callable[[zipfile.ZipFile], None]
     is_timed: bool = False
-    discard_zip: bool = False
 
 
 def measure(rounds: int) -> Iterator[Comparison]:
@@ -94,14 +93,14 @@ def _peak(shape: _Shape, data: Path, zip_bytes: int) -> Comparison:
     watching = threading.Thread(target=look)
     watching.start()
     try:
-        subprocess.run(command + ["discard"] * shape.discard_zip, check=True)
+        subprocess.run(command, check=True)
     finally:
         ended.set()
         watching.join()
     made = _blocks(data / shape.competition / "prepared")
     return Comparison(
         "prepare",
-        f"peak disk, GB: {shape.subject}{', --discard-zip' * shape.discard_zip}",
+        f"peak disk, GB: {shape.subject}",
         (zip_bytes + before - least[0]) / 1e9,
         "zip and output, GB",
         (zip_bytes + made) / 1e9,
@@ -188,9 +187,7 @@ def _archive(archive: zipfile.ZipFile, count: int = 17_500, size: int = 8_000) -
 _IMAGES = "histopathologic-cancer-detection"
 _SHAPES = (
     _Shape(_IMAGES, "8,000 images", _images, is_timed=True),
-    _Shape(_IMAGES, "8,000 images", _images, discard_zip=True),
     _Shape("new-york-city-taxi-fare-prediction", "1,000,000 rides", _table),
-    _Shape("new-york-city-taxi-fare-prediction", "1,000,000 rides", _table, discard_zip=True),
     _Shape("facebook-recruiting-iii-keyword-extraction", "80,000 questions in a zip", _questions),
     _Shape("aerial-cactus-identification", "17,500 in a zip", _archive),
 )

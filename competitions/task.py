@@ -75,7 +75,6 @@ class Preparation(_Job):
         public: the empty folder for what the agent sees.
         private: the empty folder for the answers.
         scratch: a folder for intermediate files, on the same file system, removed afterwards.
-        may_link: whether outputs may share their blocks with raw files by hard links.
         progress: hook that reports progress; it may raise to cancel.
     """
 
@@ -84,7 +83,6 @@ class Preparation(_Job):
     private: Path
     scratch: Path
     beside: tuple[Path, ...] = ()
-    may_link: bool = False
     progress: Progress = field(default=silent)
 
     def source(self, *names: str) -> RawPath:

@@ -70,21 +70,6 @@ class DatasetFolder:
         return self.root / ".claim"
 
     @property
-    def partial_raw(self) -> Path:
-        """The extracted part of a zip that is being consumed."""
-        return self.root / ".raw.partial"
-
-    @property
-    def whole_raw(self) -> Path:
-        """The content of a consumed zip; removed when the dataset is prepared."""
-        return self.root / ".raw"
-
-    @property
-    def consuming(self) -> Path:
-        """The marker of a zip that is no longer whole, because its space is being freed."""
-        return self.root / ".consuming.json"
-
-    @property
     def has_extracted_data(self) -> bool:
         """Whether `raw` has data from Kaggle, perhaps incomplete."""
         return self.raw.is_dir() and any(path.name not in self.not_from_kaggle for path in self.raw.iterdir())
@@ -93,7 +78,7 @@ class DatasetFolder:
     def has_raw_data(self) -> bool:
         """Whether the competition's raw data exist in some form, so that no download is needed."""
         with reading(self.root):
-            return bool(self.zips()) or self.whole_raw.is_dir() or self.has_extracted_data
+            return bool(self.zips()) or self.has_extracted_data
 
     def downloaded_bytes(self, competition: Competition) -> int:
         """Return how many bytes of Kaggle's zip an unfinished download has received."""

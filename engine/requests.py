@@ -340,7 +340,6 @@ class PrepareDatasets(DatasetsRequest, kind="dataset.prepare"):
         priority: higher priorities are prepared first.
         jobs: how many datasets are prepared at once from now on.
         keep_going: whether to continue with the others if one can't be started; by default if there are others.
-        canary: put a file with a unique id into each of them, by which copies can be recognised elsewhere.
     """
 
     raw_dir: str = ""
@@ -353,7 +352,6 @@ class PrepareDatasets(DatasetsRequest, kind="dataset.prepare"):
     jobs: int | None = None
     priority: int = 0
     keep_going: bool | None = None
-    canary: bool = False
 
 
 class StopDatasets(DatasetsRequest, kind="dataset.stop"):

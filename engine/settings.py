@@ -59,7 +59,6 @@ class EngineSettings:
         download_workers: how many datasets are downloaded at once.
         keep_free_gb: how much of the data directory's disk must stay free.
         download_mb_per_second: the rate of all downloads of datasets together; unlimited by default.
-        download_hours: the hours of downloads each day, such as 22:00-06:00; always by default.
         grading_workers: how many submissions are graded at once.
         kaggle_patience_hours: how long datasets wait for Kaggle while it can't be reached.
     """
@@ -71,7 +70,6 @@ class EngineSettings:
     download_workers: _Count = 3
     keep_free_gb: _Positive = 1.0
     download_mb_per_second: _Rate = None
-    download_hours: str = ""
     grading_workers: _Count = 2
     kaggle_patience_hours: _Positive = 24.0
 

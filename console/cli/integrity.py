@@ -387,37 +387,6 @@ def review(
     perform(context, action, json=json, starting=True)
 
 
-@app.command("import-dolos")
-def import_dolos(
-    context: typer.Context,
-    report: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Dolos' pairs.csv, or the report of MLE-bench's detector.")
-    ],
-    experiment: Source = None,
-    runs: Runs = None,
-    json: Json = False,
-) -> None:
-    """Import Dolos' report on runs; it must have read their code in the attempts' own directories."""
-    from mlebench_console.console.cli.engine import engine_for
-    from mlebench_console.engine.integrity import plagiarism
-    from mlebench_console.engine.integrity.material import subjects
-    from mlebench_console.foundation.clock import SystemClock
-    from mlebench_console.state.database import open_for_reading
-
-    own = places_of(context)
-    pairs = plagiarism.read_dolos(report)
-    with engine_for(own, own.data_dir) as places:
-        with closing(open_for_reading(places.state_dir)) as database:
-            wanted = run_ids_of(database, experiment, runs)
-            chosen = subjects(database, wanted)
-        found = tuple(plagiarism.take_dolos(chosen, pairs, SystemClock()))
-        take_in(places, found, len(found), Layer.PLAGIARISM)
-    if not found:
-        raise UsageProblem(f"{report} names none of these runs", "no path holds an attempt's directory")
-    with reading_state(context) as database:
-        _say_all(database, wanted, json=json)
-
-
 @kernels_app.command("fetch")
 def fetch_kernels(
     context: typer.Context,

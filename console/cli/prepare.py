@@ -67,8 +67,7 @@ def prepare(
     edition: EditionFlag = "v1",
     keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Keep the extracted files in raw/.")] = False,
     discard_zip: Annotated[
-        bool,
-        typer.Option("--discard-zip", help="Free the zip's space while it is read, or at the end."),
+        bool, typer.Option("--discard-zip", help="Delete the zip when the dataset is prepared.")
     ] = False,
     skip_verification: Annotated[
         bool, typer.Option("--skip-verification", help="Don't compare with the known checksums.")
@@ -91,13 +90,6 @@ def prepare(
             help="Which description to put beside the data, ours by default; DIR holds ID/description.md.",
         ),
     ] = None,
-    canary: Annotated[
-        bool,
-        typer.Option(
-            "--canary",
-            help="Put a file with an id of its own beside the data, which identifies copies; not in edition v1.",
-        ),
-    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml."),
@@ -133,12 +125,10 @@ def prepare(
 
     if raw is not None and len(chosen) > 1:
         require_raw(raw, chosen)
-    if canary:
-        from mlebench_console.engine.datasets.prepared.canaries import refuse_in
-
-        refuse_in(edition)
     if dry_run:
-        _say_estimate(places_of(context), chosen, base, edition, raw=raw, again=again, json=json)
+        _say_estimate(
+            places_of(context), chosen, base, edition, raw=raw, again=again, keep_raw=keep_raw, json=json
+        )
         return
     if overwrite_leaderboard:
         from mlebench_console.engine.datasets.facts import refresh_leaderboard
@@ -160,7 +150,6 @@ def prepare(
         keep_raw=keep_raw,
         discard_zip=discard_zip,
         descriptions=descriptions,
-        canary=canary,
         jobs=jobs,
         priority=priority,
         keep_going=True,
@@ -189,6 +178,7 @@ def _say_estimate(
     *,
     raw: Path | None,
     again: bool,
+    keep_raw: bool,
     json: bool,
 ) -> None:
     """Print what preparing would need; Kaggle is asked if there are credentials."""
@@ -203,6 +193,7 @@ def _say_estimate(
             edition,
             raw_given=raw is not None,
             again=again,
+            keep_raw=keep_raw,
             report=None if json else show_count("asking Kaggle"),
         ),
         key=lambda one: (one.bytes is None, one.bytes or 0),
@@ -216,7 +207,7 @@ def _say_estimate(
         ]
     )
     unknown = rest.unknown + sum(one.peak is None and one.to_do is ToDo.PREPARE for one in found)
-    free, peak = free_bytes(base), peak_bytes(found) + usual_peak(rest.bytes)
+    free, peak = free_bytes(base), peak_bytes(found) + usual_peak(rest.bytes, keep_raw=keep_raw)
     to_download = sum(one.bytes or 0 for one in found if one.to_do is ToDo.DOWNLOAD) + rest.bytes
     to_prepare = (
         sum(one.bytes or 0 for one in found if one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE)) + rest.bytes
@@ -354,7 +345,6 @@ def _how_it_differs(
             raw_given=bool(request.raw_dir),
             keep_raw=request.keep_raw,
             discard_zip=request.discard_zip,
-            canary=request.canary,
         )
     except DataProblem as problem:
         return problem.cause

@@ -62,9 +62,13 @@ def estimate(
     *,
     raw_given: bool,
     again: bool,
+    keep_raw: bool = False,
     report: Callable[[int, int], None] | None = None,
 ) -> list[Estimate]:
-    """Estimate what preparing the chosen competitions takes; `report` is called with the number of Kaggle's answers."""
+    """Estimate what preparing the chosen competitions takes.
+
+    Kept raw data take the disk space of the extracted zip; `report` is called with the number of Kaggle's answers.
+    """
     missing: list[Competition] = []
     found: dict[str, Estimate] = {}
     for competition in map(registry.get, chosen):
@@ -75,10 +79,10 @@ def estimate(
         elif raw_given or (not zips and folder.has_raw_data):
             found[competition.id] = Estimate(competition.id, ToDo.PREPARE, _facts(competition), "facts", None)
         elif zips:
-            found[competition.id] = _of_zip(competition, zips[0])
+            found[competition.id] = _of_zip(competition, zips[0], keep_raw)
         else:
             missing.append(competition)
-    found |= {one.competition_id: one for one in _to_download(missing, report)}
+    found |= {one.competition_id: one for one in _to_download(missing, keep_raw, report)}
     return [found[competition_id] for competition_id in chosen]
 
 
@@ -113,12 +117,15 @@ def peak_bytes(estimates: Sequence[Estimate]) -> int:
     return sum(one.peak or 0 for one in estimates)
 
 
-def usual_peak(zip_bytes: int) -> int:
-    """Estimate the disk space that a dataset needs while it is prepared, from its zip's size alone."""
-    return zip_bytes + growth(zip_bytes)
+def usual_peak(zip_bytes: int, *, keep_raw: bool = False) -> int:
+    """Estimate the disk space that a dataset needs while it is prepared, from its zip's size alone.
+
+    The zip stays until its dataset is in place, even if it is discarded then; kept raw data lie beside both.
+    """
+    return zip_bytes + growth(zip_bytes) * (1 + keep_raw)
 
 
-def _of_zip(competition: Competition, path: Path) -> Estimate:
+def _of_zip(competition: Competition, path: Path, keep_raw: bool) -> Estimate:
     from mlebench_console.engine.datasets.sources import raw_data  # loads numpy
 
     size = path.stat().st_size
@@ -126,13 +133,19 @@ def _of_zip(competition: Competition, path: Path) -> Estimate:
         inflated = sum(raw_data.sizes_in(path).values())
     except Problem as problem:  # one damaged zip is one competition's problem
         return Estimate(competition.id, ToDo.PREPARE, size, "its zip", None, problem.cause)
-    return Estimate(competition.id, ToDo.PREPARE, size, "its zip", inflated)
+    return Estimate(competition.id, ToDo.PREPARE, size, "its zip", inflated * (1 + keep_raw))
 
 
-def _to_download(missing: Sequence[Competition], report: Callable[[int, int], None] | None) -> list[Estimate]:
+def _to_download(
+    missing: Sequence[Competition], keep_raw: bool, report: Callable[[int, int], None] | None
+) -> list[Estimate]:
+    def download(competition: Competition, size: int | None, basis: str, problem: str) -> Estimate:
+        peak = None if size is None else usual_peak(size, keep_raw=keep_raw)
+        return Estimate(competition.id, ToDo.DOWNLOAD, size, basis, peak, problem)
+
     if not find_credentials():
         return [
-            _download(competition, _facts(competition), "facts", "no Kaggle credentials")
+            download(competition, _facts(competition), "facts", "no Kaggle credentials")
             for competition in missing
         ]
     made = []
@@ -140,15 +153,10 @@ def _to_download(missing: Sequence[Competition], report: Callable[[int, int], No
         if access.state in (AccessState.RULES, AccessState.GONE):
             made.append(Estimate(competition.id, ToDo.REFUSED, None, "Kaggle", 0, access.problem))
         elif access.bytes is not None:
-            made.append(_download(competition, access.bytes, "Kaggle", ""))
+            made.append(download(competition, access.bytes, "Kaggle", ""))
         else:
-            made.append(_download(competition, _facts(competition), "facts", access.problem))
+            made.append(download(competition, _facts(competition), "facts", access.problem))
     return made
-
-
-def _download(competition: Competition, size: int | None, basis: str, problem: str) -> Estimate:
-    peak = None if size is None else usual_peak(size)
-    return Estimate(competition.id, ToDo.DOWNLOAD, size, basis, peak, problem)
 
 
 def _facts(competition: Competition) -> int | None:

@@ -1,10 +1,9 @@
-"""Limits for the work on datasets: free disk space to keep, and the rate and hours of downloads."""
+"""Limits for the work on datasets: free disk space to keep, and the rate of downloads."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import re
 import struct
 import time
 from collections.abc import Callable
@@ -14,47 +13,11 @@ from typing import Any
 
 from mlebench_console.engine.datasets.steps import DOWNLOAD, EXTRACT, PREPARE
 from mlebench_console.engine.space import DiskFull, free_bytes
-from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import gigabytes
 from mlebench_console.foundation.workers import ReportProgress
 
 _WRITING = (DOWNLOAD, EXTRACT, PREPARE)
 _LONGEST_BOOKED = 60.0
-_DAY_MINUTES = 24 * 60
-_HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
-
-
-class OutsideHours(EnvironmentProblem):
-    """Downloads are allowed at other hours only."""
-
-
-@dataclass(frozen=True)
-class Hours:
-    """A daily time span in minutes since midnight; it crosses midnight if it ends before it starts."""
-
-    start: int
-    end: int
-
-    @classmethod
-    def parse(cls, text: str) -> Hours | None:
-        """Parse `22:00-06:00`; None for an empty text, which means always.
-
-        Raises:
-            UsageProblem: the text has another form.
-        """
-        if not text:
-            return None
-        found = _HOURS.fullmatch(text.replace(" ", ""))
-        if found is None:
-            raise UsageProblem(f"download_hours = {text!r} is not valid", "", 'Write it as "22:00-06:00".')
-        first, second, third, fourth = map(int, found.groups())
-        return cls(first * 60 + second, third * 60 + fourth)
-
-    def contain(self, moment: float) -> bool:
-        """Return whether a moment lies in the span, by this host's local time."""
-        local = time.localtime(moment)
-        since = (local.tm_hour * 60 + local.tm_min - self.start) % _DAY_MINUTES
-        return since < (self.end - self.start) % _DAY_MINUTES or self.start == self.end
 
 
 @dataclass(frozen=True)
@@ -65,34 +28,21 @@ class Limits:
         keep_free: bytes of the data's disk that must stay free.
         rate: bytes per second for all downloads together; None: unlimited.
         rate_file: the file through which processes share the rate.
-        hours: the hours of downloads, in the form of `Hours`.
     """
 
     keep_free: int = 0
     rate: float | None = None
     rate_file: str = ""
-    hours: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the hours."""
-        Hours.parse(self.hours)
 
     def to_json(self) -> dict[str, Any]:
         """Return them as arguments of a job."""
         return asdict(self)
-
-    @property
-    def allow_downloads(self) -> bool:
-        """Whether downloads are allowed now."""
-        hours = Hours.parse(self.hours)
-        return hours is None or hours.contain(time.time())
 
     def keeping(self, report: ReportProgress, folder: Path) -> ReportProgress:
         """Return a function that reports progress in a folder and enforces the limits, by waiting or raising.
 
         Raises:
             DiskFull: less is free than must stay free.
-            OutsideHours: downloads are allowed only later.
         """
         rate = SharedRate(Path(self.rate_file), self.rate) if self.rate else None
         loaded: int | None = None
@@ -103,8 +53,6 @@ class Limits:
             if step in _WRITING:
                 self._refuse_full(folder)
             if step == DOWNLOAD:
-                if not self.allow_downloads:
-                    raise outside(self.hours)
                 # The first report is of bytes downloaded earlier.
                 if rate is not None and loaded is not None and done > loaded:
                     rate.take(done - loaded)
@@ -120,13 +68,6 @@ class Limits:
                 f"{gigabytes(free)} are free in {folder}, {gigabytes(self.keep_free)} must stay free",
                 "Free some space; it then continues by itself.",
             )
-
-
-def outside(hours: str) -> OutsideHours:
-    """Return the problem of a download outside the allowed hours."""
-    return OutsideHours(
-        "downloads wait", f"they are allowed at {hours}", "Change download_hours in config.toml."
-    )
 
 
 class SharedRate:

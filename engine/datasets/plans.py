@@ -33,10 +33,9 @@ class Options:
         source: `demo`, an extracted Kaggle folder, its zip, or empty for data from the data directory or Kaggle.
         verify: compare with the known checksums; None: if they apply, that is, for Kaggle's own zip.
         keep_raw: leave the extracted files in `raw/`.
-        discard_zip: the zip may be removed: its space is freed while it is extracted, or at the end.
+        discard_zip: remove the zip when the dataset is prepared.
         descriptions: the description beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
         mirror: where the prepared dataset is copied from; empty: it is prepared here.
-        canary: put a file with a unique id beside the data, by which copies can be recognised.
     """
 
     source: str = ""
@@ -45,7 +44,6 @@ class Options:
     discard_zip: bool = False
     descriptions: str = OURS
     mirror: str = ""
-    canary: bool = False
 
     def to_text(self) -> str:
         """Format them for the state."""

@@ -12,17 +12,16 @@ from pathlib import Path
 from mlebench_console.competitions.kit.archives import zip_tree
 from mlebench_console.competitions.kit.archives.zip_tree import ZipPath
 from mlebench_console.competitions.model import Edition, Parameter
-from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
 from mlebench_console.competitions.registry import get, is_own, load_task
 from mlebench_console.competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from mlebench_console.engine.claims import claimed_folder
 from mlebench_console.engine.datasets.plans import Options, given_raw
-from mlebench_console.engine.datasets.prepared import canaries, checksums, manifest
+from mlebench_console.engine.datasets.prepared import checksums, manifest
 from mlebench_console.engine.datasets.prepared.descriptions import check_choice, chosen_texts
 from mlebench_console.engine.datasets.prepared.verification import RAW_DATA, RAW_FOLDER
 from mlebench_console.engine.datasets.prepared.workspace import discard, put_in_place, set_one_time, workspace
 from mlebench_console.engine.datasets.sources import published, raw_data
-from mlebench_console.engine.datasets.sources.raw_data import Raw
 from mlebench_console.engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
 from mlebench_console.engine.demo_data import NOTICE
 from mlebench_console.engine.kaggle.backoff import USUAL_PATIENCE
@@ -60,8 +59,6 @@ def prepare(
     folder = dataset_folder(competition, data_dir, edition)
     merged = merge_parameters(competition, parameters)
     options = options or Options()
-    if options.canary:
-        canaries.refuse_in(edition)
     descriptions = check_choice(options.descriptions)
     verify = options.verify
     if verify is None:
@@ -71,12 +68,13 @@ def prepare(
         workspace(folder) as work,
         ExitStack() as stack,
     ):
+        extracted = work / "raw"
         # first, so that unavailable descriptions fail immediately
         texts = chosen_texts(competition, edition, descriptions, patience=patience)
         if options.source:
             source = given_raw(Path(options.source).absolute(), competition.id)
             is_zip = source.is_file()
-            raw = Raw(ZipPath(stack.enter_context(zip_tree.opened(source))) if is_zip else source)
+            raw: RawPath = ZipPath(stack.enter_context(zip_tree.opened(source))) if is_zip else source
             published.fetch(
                 competition, folder, source, keep_free=keep_free, patience=patience, report=report
             )
@@ -85,11 +83,9 @@ def prepare(
             raw = raw_data.open_raw_data(
                 competition,
                 folder,
-                work,
                 stack,
                 verify=verify,
-                keep_raw=options.keep_raw,
-                discard_zip=options.discard_zip,
+                extract_to=extracted if options.keep_raw else None,
                 keep_free=keep_free,
                 report=report,
             )
@@ -98,21 +94,25 @@ def prepare(
             competition=competition,
             edition=edition,
             parameters=merged,
-            raw=raw.files,
+            raw=raw,
             public=work / "prepared" / "public",
             private=work / "prepared" / "private",
             beside=published.folders(competition, folder),
             scratch=work / "scratch",
-            may_link=raw.extracted is not None and not options.keep_raw,
             progress=within(report, PREPARE),
         )
         _run(job)
         report(CHECKSUM, "", 0, 0)
         origin = RAW_FOLDER if options.source else RAW_DATA
         seal = within(report, CHECKSUM)
-        _seal(job, work / "prepared", verify, descriptions, texts, origin, seal, canary=options.canary)
+        _seal(job, work / "prepared", verify, descriptions, texts, origin, seal)
         put_in_place(work, folder)
-        _clean_up(raw, folder, options.keep_raw)
+        if raw == extracted:
+            _keep_raw(extracted, folder)
+        if options.discard_zip and not options.source:
+            for path in folder.zips():
+                path.unlink()
+                checksums.forget_zip(path)
     return folder.prepared
 
 
@@ -156,19 +156,15 @@ def _seal(
     texts: Mapping[str, str],
     origin: str,
     report: ReportStep,
-    *,
-    canary: bool,
 ) -> None:
-    """Add everything that the task does not write: descriptions, canary, manifest, and the marker last."""
+    """Add everything that the task does not write: descriptions, manifest, and the marker last."""
     competition = job.competition
     found = checksums.checksums_of(prepared)
     if verify and job.edition == "v1":  # the known checksums are of MLE-bench's prepared data
         checksums.check_known(competition, found)
     for name, text in texts.items():
         (prepared / name).write_text(text, encoding="utf-8")
-    properties = {canaries.PROPERTY: canaries.write(job.public)} if canary else {}
-    if (job.raw / NOTICE).is_file():
-        properties[SYNTHETIC] = DEMO_DATA
+    properties = {SYNTHETIC: DEMO_DATA} if (job.raw / NOTICE).is_file() else {}
     set_one_time(job.public)
     seal = manifest.write(prepared, competition.id, job.edition, properties, report)
     write_json(
@@ -189,17 +185,8 @@ def _seal(
     )
 
 
-def _clean_up(raw: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
-    """Remove the files extracted for this preparation, or move them to `raw`, as MLE-bench does; remove a spent zip."""
-    if raw.spent is not None:
-        raw.spent.unlink()
-        checksums.forget_zip(raw.spent)
-    if raw.extracted is None:
-        return
-    if keep_raw:
-        if folder.raw.exists():  # incomplete, because otherwise it would have been used
-            discard(folder, folder.raw)
-        raw.extracted.rename(folder.raw)
-    elif raw.extracted == folder.whole_raw:
-        discard(folder, raw.extracted)
-    folder.consuming.unlink(missing_ok=True)
+def _keep_raw(extracted: Path, folder: DatasetFolder) -> None:
+    """Move the files extracted for this preparation to `raw`, as MLE-bench does."""
+    if folder.raw.exists():  # incomplete, because otherwise it would have been used
+        discard(folder, folder.raw)
+    extracted.rename(folder.raw)

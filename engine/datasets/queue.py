@@ -15,7 +15,7 @@ from pathlib import Path
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS, edition_named
 from mlebench_console.engine.claims import Claimed
-from mlebench_console.engine.datasets.limits import Hours, Limits, OutsideHours, outside
+from mlebench_console.engine.datasets.limits import Limits
 from mlebench_console.engine.datasets.outage import Outage
 from mlebench_console.engine.datasets.plans import (
     Options,
@@ -25,8 +25,8 @@ from mlebench_console.engine.datasets.plans import (
     record_prepared,
 )
 from mlebench_console.engine.datasets.prepared.descriptions import KAGGLE
+from mlebench_console.engine.datasets.prepared.workspace import leftovers_in
 from mlebench_console.engine.datasets.records import DatasetRecords
-from mlebench_console.engine.datasets.sources import discarding
 from mlebench_console.engine.datasets.sources.access import CHECK_ACCESS, state_after
 from mlebench_console.engine.datasets.sources.published import SourceFailure
 from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
@@ -252,7 +252,7 @@ class DatasetQueue:
         queued = {
             dataset.competition_id for dataset in datasets.in_state(self._database, DatasetState.WAITING)
         }
-        for competition_id in sorted(discarding.unsettled(self._data_dir) & {*registry.all_ids()} - queued):
+        for competition_id in sorted(leftovers_in(self._data_dir) & {*registry.all_ids()} - queued):
             wanted = {"competition_id": competition_id, "data_dir": str(self._data_dir)}
             self._settling[self._pool.start(SETTLE, wanted)] = competition_id
 
@@ -317,15 +317,10 @@ class DatasetQueue:
             return None
 
     def _why_not_now(self, dataset: Dataset, stage: str) -> str:
-        """Return why a stage can't start although there is capacity: download hours, or reserved disk space."""
-        limits = self._capacity.limits
-        hours = Hours.parse(limits.hours)
-        loads = stage is DOWNLOAD or Options.from_text(dataset.source).mirror
-        if loads and hours is not None and not hours.contain(self._clock.now()):
-            return outside(limits.hours).cause
+        """Return why a stage can't start although there is capacity: the free disk space is reserved for others."""
         reserved = sum(work.needs for work in self._working.values())
         needs = self._needs(dataset, stage)
-        free = free_bytes(self._data_dir) - limits.keep_free
+        free = free_bytes(self._data_dir) - self._capacity.limits.keep_free
         # A dataset that does not fit even alone is started, so that it fails with the space that it needs.
         if not self._working or reserved + needs <= free:
             return ""
@@ -341,8 +336,10 @@ class DatasetQueue:
                 (step.total for step in steps if step.name == DOWNLOAD and step.unit == "bytes"), None
             )
             return max(0, (total or 0) - folder.downloaded_bytes(registry.get(dataset.competition_id)))
-        if stage is PREPARE and not Options.from_text(dataset.source).source:
-            return sum(growth(path.stat().st_size) for path in folder.zips())
+        options = Options.from_text(dataset.source)
+        if stage is PREPARE and not options.source:
+            # kept raw data are extracted beside what is prepared from them
+            return sum(growth(path.stat().st_size) for path in folder.zips()) * (1 + options.keep_raw)
         return 0
 
     def _in_stage(self, stage: str) -> int:
@@ -422,7 +419,7 @@ class DatasetQueue:
             self.records.stopped(dataset)
         elif news.lost or news.signal:
             self._try_again(work, news, _ROUNDS_AFTER_DEATH)
-        elif news.kind in (DiskFull.__name__, Claimed.__name__, OutsideHours.__name__):
+        elif news.kind in (DiskFull.__name__, Claimed.__name__):
             self._wait(work, news)
         elif news.kind in (KaggleFailure.__name__, SourceFailure.__name__):
             self._try_again(work, news, _ROUNDS_AFTER_FAILURE)
@@ -496,8 +493,6 @@ class DatasetQueue:
             not_before = self._clock.monotonic() + _CLAIMED_SECONDS
             self._blocked[_key(dataset)] = lambda: self._clock.monotonic() < not_before
             return
-        if news.kind == OutsideHours.__name__:
-            return  # `_why_not_now` does not start it before those hours
         # Files of a failed preparation are removed; a partial download stays and is resumed.
         before = free_bytes(self._data_dir) if work.stage is DOWNLOAD else work.free_before
         shared_disk = work.shared_disk

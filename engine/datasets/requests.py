@@ -8,7 +8,6 @@ from pathlib import Path
 from mlebench_console.competitions.model import Edition
 from mlebench_console.engine.datasets import plans
 from mlebench_console.engine.datasets.plans import Options
-from mlebench_console.engine.datasets.prepared import canaries
 from mlebench_console.engine.datasets.prepared.descriptions import OURS, check_choice
 from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
 from mlebench_console.engine.datasets.queue import DatasetQueue
@@ -65,10 +64,7 @@ class DatasetRequests:
             keep_raw=request.keep_raw,
             discard_zip=request.discard_zip,
             descriptions=check_choice(request.descriptions or OURS),
-            canary=request.canary,
         )
-        if options.canary:
-            canaries.refuse_in(edition)
         keep_going = len(chosen) > 1 if request.keep_going is None else request.keep_going
         if request.jobs is not None:
             if request.jobs < 1:

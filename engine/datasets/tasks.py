@@ -23,7 +23,7 @@ from mlebench_console.engine.datasets.prepared.stores import store_at
 from mlebench_console.engine.datasets.prepared.verification import record, verify
 from mlebench_console.engine.datasets.prepared.workspace import resolve_leftovers
 from mlebench_console.engine.datasets.preparing import prepare
-from mlebench_console.engine.datasets.sources import access, discarding, raw_data
+from mlebench_console.engine.datasets.sources import access, raw_data
 from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
 from mlebench_console.engine.kaggle import KaggleUnreachable
 from mlebench_console.engine.kaggle.credentials import find_credentials
@@ -163,7 +163,6 @@ def settle_dataset(competition_id: str, data_dir: str, *, report_progress: Repor
         suppress(Claimed),
         claimed_folder(root, claim, competition_id),
     ):  # a holder of the claim has cleaned up
-        discarding.settle(folders[0])
         for folder in folders:
             resolve_leftovers(folder)
     return {}

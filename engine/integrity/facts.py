@@ -14,13 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
-from mlebench_console.engine.datasets.prepared import canaries
 from mlebench_console.engine.integrity.code import Call, SourceFile, Text
 from mlebench_console.engine.integrity.material import ExaminedRun, read_lines
 from mlebench_console.engine.integrity.results import Detector, is_current, keep, look_with
 from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids, sample_of
-from mlebench_console.engine.integrity.texts import texts_of
-from mlebench_console.engine.layout import prepared_with
 from mlebench_console.engine.requests import LookedAt
 from mlebench_console.environment.gateway.records import NOT_SENT, read_calls
 from mlebench_console.environment.runner import protocol
@@ -519,27 +516,6 @@ def outside_sources(subject: ExaminedRun) -> Iterator[Finding]:
         yield Finding(NOTE, f"its code names where packages and weights come from: {_counted(suppliers)}")
 
 
-def foreign_canaries(subject: ExaminedRun) -> Iterator[Finding]:
-    """Find canaries of other prepared datasets in what the run printed and wrote."""
-    own = (prepared_with(subject.dataset) or {}).get(canaries.PROPERTY)
-    found: dict[str, list[Excerpt]] = {}
-    for file in texts_of(subject):
-        for number, line in enumerate(file.lines, start=1):
-            if canaries.PREFIX in line:
-                for canary in {one.decode() for one in canaries.PATTERN.findall(line)} - {own}:
-                    found.setdefault(canary, []).append(Excerpt(file.path, number, number, canary))
-    known = canaries.canaries_in(subject.dataset.root.parent) if found else {}
-    for canary, excerpts in sorted(found.items())[:_MOST_FINDINGS]:
-        # An unknown canary may be of the run's own dataset, if that was prepared again since.
-        whose = known.get(canary)
-        text = (
-            f"it holds the canary of {whose}"
-            if whose
-            else "it holds the canary of a dataset that is not here"
-        )
-        yield Finding(SUSPICIOUS if whose else NOTE, text, tuple(excerpts[:_MOST_FINDINGS]))
-
-
 def pretrained_weights(subject: ExaminedRun) -> Iterator[Finding]:
     """List the pretrained weights that the code loads."""
     named: dict[str, Excerpt] = {}
@@ -572,7 +548,6 @@ DETECTORS = (
     Detector("answers-in-code", 1, "answers that are written into the code", answers_in_code),
     Detector("outside-models", 1, "clients and hosts of models elsewhere in the code", outside_models),
     Detector("outside-sources", 1, "Kaggle, other hosts and folders of answers in the code", outside_sources),
-    Detector("foreign-canaries", 1, "canaries of other prepared datasets", foreign_canaries),
     Detector("pretrained-weights", 1, "pretrained weights that the code names", pretrained_weights),
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 from collections import defaultdict
@@ -28,13 +27,10 @@ from mlebench_console.engine.integrity.results import is_current, keep
 from mlebench_console.engine.integrity.winnowing import Hashes, Likeness, Tokens
 from mlebench_console.engine.requests import LookedAt
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.files import reading_untrusted
-from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
 
 KERNELS = "public-kernels"
 RUNS = "other-runs"
-DOLOS = "dolos-report"
 _VERSION = 1
 
 # MLE-bench's paper reviews pairs that are more than 60 % alike by Dolos; our similarity is computed differently.
@@ -44,7 +40,6 @@ _NOTED = 0.35
 _MOST_FINDINGS = 3
 _LEAST_FILE_TOKENS = 50
 _MOST_FILES_SHOWN = 50
-_MOST_REPORT_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,73 +241,3 @@ def _finding(
     }
     share = f"similarity {one.similarity:.2f}, containment {one.containment:.2f}"
     return Finding(severity, f"its code is like {whose}: {share} (not Dolos' number)", excerpts, numbers)
-
-
-# Reports of Dolos, for operators who have run it
-
-
-@dataclass(frozen=True)
-class DolosPair:
-    """Two files compared by Dolos."""
-
-    left: str
-    right: str
-    similarity: float
-
-
-def read_dolos(path: Path) -> list[DolosPair]:
-    """Read Dolos' own pairs.csv, or the report of MLE-bench's detector (a JSONL file).
-
-    Raises:
-        DataProblem: it is neither.
-    """
-    with reading_untrusted(path, max_bytes=_MOST_REPORT_BYTES) as stream:
-        text = stream.read().decode("utf-8-sig", "replace")
-    try:
-        if path.suffix == ".csv":
-            rows = csv.DictReader(text.splitlines())
-            return [
-                DolosPair(row["leftFilePath"], row["rightFilePath"], float(row["similarity"])) for row in rows
-            ]
-        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-        pairs = [pair for line in lines for pair in (line if isinstance(line, list) else [line])]
-        return [DolosPair(str(p["leftFile"]), str(p["rightFile"]), float(p["similarity"])) for p in pairs]
-    except (ValueError, KeyError, TypeError, csv.Error, RecursionError) as error:
-        why = f"{type(error).__name__}: {error}"[:200]
-        step = "Give Dolos' pairs.csv, or MLE-bench's *_plagiarism_report.jsonl."
-        raise DataProblem(f"{path} is not a report of Dolos", why, step) from error
-
-
-def take_dolos(chosen: Sequence[ExaminedRun], pairs: Sequence[DolosPair], clock: Clock) -> Iterator[LookedAt]:
-    """Save Dolos' results for runs; a file belongs to a run if its path contains the attempt's directory."""
-    for subject in chosen:
-        name = f"/{subject.folder.parent.name}/{subject.folder.name}/"
-        own = subject.run.competition_id + name
-        found = []
-        for pair in pairs:
-            sides = [own in side for side in (pair.left, pair.right)]
-            if sum(sides) == 1:
-                found.append((pair.similarity, pair.right if sides[0] else pair.left))
-        if not found:
-            continue
-        found.sort(reverse=True)
-        findings = tuple(
-            Finding(
-                Severity.SUSPICIOUS if similarity >= FLAG else Severity.NOTE,
-                f"Dolos finds its code like {other[-120:]}: {similarity:.2f}",
-                (),
-                {"Dolos' similarity": similarity},
-            )
-            for similarity, other in found[:_MOST_FINDINGS]
-        )
-        content = hashlib.sha256(json.dumps(found).encode()).hexdigest()
-        result = DetectorResult(
-            DOLOS,
-            Layer.PLAGIARISM,
-            _VERSION,
-            content,
-            clock.now(),
-            findings,
-            coverage=f"{len(found)} pairs of a report of Dolos",
-        )
-        yield keep(subject, Layer.PLAGIARISM, [result])

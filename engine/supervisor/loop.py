@@ -109,7 +109,6 @@ class Supervisor:
                 if settings.download_mb_per_second is None
                 else settings.download_mb_per_second * 1e6,
                 rate_file=str(places.state_dir / "download-rate"),
-                hours=settings.download_hours,
             ),
         )
         self._datasets = DatasetQueue(

@@ -32,7 +32,6 @@ def prepare_competition(
     parameters: Mapping[str, Parameter] | None = None,
     verify: bool | None = None,
     descriptions: str = "ours",
-    canary: bool = False,
 ) -> Path:
     """Prepare a competition's dataset and return its `prepared` folder.
 
@@ -44,7 +43,6 @@ def prepare_competition(
         parameters: replace numbers that the competition fixes for the real data.
         verify: whether to compare with the known checksums; by default only data from Kaggle's zip.
         descriptions: the description beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
-        canary: put a file with a unique id beside the data, by which copies can be recognised; not in edition v1.
 
     Raises:
         Problem: the competition is unknown, or its raw data are missing, damaged or different from the known ones.
@@ -52,7 +50,7 @@ def prepare_competition(
     from mlebench_console.engine.datasets.plans import Options
     from mlebench_console.engine.datasets.preparing import prepare
 
-    options = Options("" if raw is None else str(raw), verify, descriptions=descriptions, canary=canary)
+    options = Options("" if raw is None else str(raw), verify, descriptions=descriptions)
     return prepare(competition_id, data_dir=data_dir, edition=edition, parameters=parameters, options=options)
 
 

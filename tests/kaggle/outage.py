@@ -122,7 +122,7 @@ class Outage:
         asked = ["prepare", "--list", str(self._list), "--skip-verification"]
         return subprocess.Popen(
             command(self._clock, "console", *flags, *asked),
-            env=os.environ | {"PYTHONPATH": str(_ROOT / "src")},
+            env=os.environ | {"PYTHONPATH": str(_ROOT)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

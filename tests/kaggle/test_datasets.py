@@ -19,7 +19,6 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.descriptions import identifying_words
 from mlebench_console.competitions.kit.archives import zip_tree
 from mlebench_console.competitions.model import Checksums
-from mlebench_console.competitions.task import Preparation
 from mlebench_console.engine.datasets import preparing
 from mlebench_console.engine.datasets.estimates import estimate, peak_bytes
 from mlebench_console.engine.datasets.plans import Options
@@ -73,48 +72,28 @@ def test_a_zip_is_kept_unless_it_is_discarded_and_raw_goes_unless_it_is_kept(
 
 KILLED = """
 import os, signal, sys
-from pathlib import Path
 from mlebench_console.engine.datasets import preparing
 def die(*told): os.kill(os.getpid(), signal.SIGKILL)
-preparing._run = die
-preparing.prepare(sys.argv[1], data_dir=sys.argv[2], options=preparing.Options(verify=False, discard_zip=True))
+preparing.put_in_place = die
+options = preparing.Options(verify=False, keep_raw=bool(int(sys.argv[3])), discard_zip=True)
+preparing.prepare(sys.argv[1], data_dir=sys.argv[2], options=options)
 """
 
 
-def test_a_kill_after_the_zip_is_gone_needs_no_second_download(loopback: Loopback, tmp_path: Path) -> None:
+@pytest.mark.parametrize("keep_raw", [False, True])
+def test_a_kill_before_the_dataset_is_in_place_leaves_the_zip_to_be_discarded(
+    loopback: Loopback, tmp_path: Path, keep_raw: bool
+) -> None:
     loopback.add(ID)
-    killed = subprocess.run([sys.executable, "-c", KILLED, ID, str(tmp_path)], capture_output=True, text=True)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, ID, str(tmp_path), str(int(keep_raw))], capture_output=True, text=True
+    )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     asked = loopback.count("storage")
-    assert exact(prepare(ID, data_dir=tmp_path, options=Options(verify=False)))
+    options = Options(verify=False, keep_raw=keep_raw, discard_zip=True)
+    assert exact(prepare(ID, data_dir=tmp_path, options=options))
     assert loopback.count("storage") == asked
-    assert names(tmp_path) == {"prepared"}
-
-
-@pytest.mark.parametrize(
-    ("competition_id", "extracted"), [("dog-breed-identification", True), ("spaceship-titanic", False)]
-)
-def test_a_zip_of_tables_is_discarded_when_it_has_been_read_and_one_of_images_while_it_is_extracted(
-    loopback: Loopback,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    competition_id: str,
-    extracted: bool,
-) -> None:
-    loopback.add(competition_id)
-    folder = dataset_folder(registry.get(competition_id), tmp_path)
-    run, seen = preparing._run, []
-
-    def looked_at(job: Preparation) -> None:
-        seen.append((folder.whole_raw.exists(), bool(folder.zips())))
-        run(job)
-
-    monkeypatch.setattr(preparing, "_run", looked_at)
-    prepared = prepare(competition_id, data_dir=tmp_path, options=Options(verify=False, discard_zip=True))
-    assert seen == [(extracted, not extracted)]
-    expected = Vector(VECTORS / competition_id).expected
-    assert describe(prepared, expected) == {side: expected[side] for side in ("public", "private")}
-    assert {path.name for path in folder.root.iterdir()} == {"prepared"}
+    assert names(tmp_path) == ({"prepared", "raw"} if keep_raw else {"prepared"})
 
 
 def test_half_a_raw_folder_is_not_taken_for_whole(loopback: Loopback, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Link or copy raw files into the prepared folders under their new names, many at a time.
+"""Copy raw files into the prepared folders under their new names, many at a time.
 
 New files are written by `checksummed`; names that would identify test items are replaced by `pseudonyms`.
 """
@@ -34,15 +34,14 @@ def place(
 ) -> None:
     """Place each source file at its target path, making folders as needed.
 
-    Files are hard links where the job allows them, otherwise copies that share blocks where the file system can.
+    The copies share blocks where the file system can.
 
     Args:
-        job: says whether links are allowed.
+        job: the preparation.
         pairs: source and target of each file.
         what: the name of the files in progress reports.
-        anew: never link, and create files in the order of their new names. A file's inode number lies among
-            those of its old neighbours, and agents see it: that of a photo from a folder of one class would
-            reveal the class.
+        anew: create files in the order of their new names. A file's inode number lies among those of its
+            neighbours in this order, and agents see it: in the order of folders it would reveal the class.
 
     Raises:
         DataProblem: a raw file is missing or is not a regular file.
@@ -53,14 +52,13 @@ def place(
     if not ordered:
         return
     batches = [ordered[start : start + _BATCH] for start in range(_TRIED, len(ordered), _BATCH)]
-    may_link = job.may_link and not anew
     began, worked = time.perf_counter(), time.thread_time()
-    done = _place_batch(job, ordered[:_TRIED], may_link)
+    done = _place_batch(job, ordered[:_TRIED])
     waited = time.perf_counter() - began > 2 * (time.thread_time() - worked)
     job.progress(what, done, len(ordered))
     with ThreadPoolExecutor(_workers(ordered[0][0], waited=waited)) as pool:
         try:
-            for count in pool.map(lambda batch: _place_batch(job, batch, may_link), batches):
+            for count in pool.map(lambda batch: _place_batch(job, batch), batches):
                 done += count
                 job.progress(what, done, len(ordered))
         except BaseException:
@@ -141,10 +139,10 @@ def copy_file(job: Preparation, source: RawPath, target: Path) -> None:
     place(job, [(source, target)], target.name)
 
 
-def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]], may_link: bool) -> int:
+def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]]) -> int:
     for source, target in pairs:
         try:
-            _place_one(source, target, may_link)
+            _place_one(source, target)
         except FileNotFoundError as error:
             raise job.missing(source.name, source.parent) from error
         except FileExistsError as error:
@@ -165,7 +163,7 @@ def expect(job: Preparation, paths: Iterable[RawPath]) -> None:
         raise job.missing(missing.name, missing.parent)
 
 
-def _place_one(source: RawPath, target: Path, may_link: bool) -> None:
+def _place_one(source: RawPath, target: Path) -> None:
     if not is_regular(source):
         if not source.exists():
             raise FileNotFoundError(source)
@@ -173,21 +171,10 @@ def _place_one(source: RawPath, target: Path, may_link: bool) -> None:
     if isinstance(source, ZipPath):
         with target.open("xb") as stream:
             source.copy_to(stream)
-        return
-    _place_file(cast(Path, source), target, may_link)
-
-
-def _place_file(source: Path, target: Path, may_link: bool) -> None:
-    if may_link:
-        try:
-            os.link(source, target)
-        except OSError as error:
-            if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP}:
-                raise
-        else:
-            return
-    with source.open("rb", buffering=0) as reader, target.open("xb", buffering=0) as writer:
-        _copy(reader, writer)
+    else:
+        path = cast(Path, source)
+        with path.open("rb", buffering=0) as reader, target.open("xb", buffering=0) as writer:
+            _copy(reader, writer)
 
 
 def _copy(reader: FileIO, writer: FileIO) -> None:

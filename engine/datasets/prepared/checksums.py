@@ -131,14 +131,14 @@ def comparable(sums: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def expect_zip(competition: Competition, path: Path, report: ReportStep, md5: str | None = None) -> None:
-    """Compare Kaggle's zip with the known checksum, if any; `md5` is its MD5, if the zip can't be read any more.
+def expect_zip(competition: Competition, path: Path, report: ReportStep) -> None:
+    """Compare Kaggle's zip with the known checksum, if any.
 
     Raises:
         DataProblem: it differs.
     """
     if competition.checksums.zip is not None:
-        _expect(competition, path.name, competition.checksums.zip, md5 or zip_md5(path, report), path)
+        _expect(competition, path.name, competition.checksums.zip, zip_md5(path, report), path)
 
 
 def check_known(competition: Competition, found: Checksums) -> None:

@@ -61,25 +61,17 @@ def prune(competition: Competition, data_dir: Path, names: Sequence[str]) -> int
 def _paths(folder: DatasetFolder, name: str) -> tuple[Path, ...]:
     match name:
         case "zip":
-            return () if folder.consuming.exists() else _zips(folder)
+            zips = folder.zips()
+            wanted: Iterable[Path] = (*zips, *map(checksums.record_path, zips))
         case "raw":
-            wanted: Iterable[Path] = (folder.raw, folder.published)
+            wanted = (folder.raw, folder.published)
         case "partial":
             wanted = [*folder.root.glob(f"*{PARTIAL_SUFFIX}"), *folder.root.glob(f"*{PARTIAL_SUFFIX}.json")]
-            wanted += [*folder.root.glob(f"{TRASH}*"), folder.whole_raw, folder.consuming]
-            if folder.consuming.exists():
-                wanted += _zips(folder)
-            wanted += checksums.stale_records(folder.root)
+            wanted += [*folder.root.glob(f"{TRASH}*"), *checksums.stale_records(folder.root)]
         case _:
             image = squashfs_image(folder.root / name)
             wanted = (folder.root / name, image, image.with_name(f"{image.name}.json"))
     return tuple(path for path in wanted if path.exists())
-
-
-def _zips(folder: DatasetFolder) -> tuple[Path, ...]:
-    """Return the zips and their records."""
-    zips = folder.zips()
-    return *zips, *(path for path in map(checksums.record_path, zips) if path.exists())
 
 
 def _part(competition_id: str, name: str, paths: tuple[Path, ...]) -> Part:

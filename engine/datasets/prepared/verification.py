@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from mlebench_console.competitions.model import Competition
 from mlebench_console.engine.claims import claimed
 from mlebench_console.engine.datasets.prepared import checksums, manifest
-from mlebench_console.engine.datasets.prepared.canaries import PROPERTY
 from mlebench_console.engine.datasets.prepared.descriptions import KAGGLE, check_choice, chosen_texts
 from mlebench_console.engine.datasets.prepared.manifest import TreeDifferences
 from mlebench_console.engine.datasets.steps import ReportStep
@@ -144,7 +143,6 @@ def check(
     raw_given: bool = False,
     keep_raw: bool = False,
     discard_zip: bool = False,
-    canary: bool = False,
 ) -> str:
     """Return how a prepared dataset differs from its manifest and from the requested options; empty if it does not.
 
@@ -159,7 +157,6 @@ def check(
         raw_given: whether it should be prepared from a folder given by the operator.
         keep_raw: whether the extracted raw data should exist.
         discard_zip: whether the zip should not exist.
-        canary: whether it should have a canary.
 
     Raises:
         DataProblem: its manifest is damaged.
@@ -179,8 +176,6 @@ def check(
         unlike.append("it was not prepared from a folder given by --raw")
     if keep_raw and not folder.has_extracted_data:
         unlike.append("its raw data were not kept")
-    if canary and not marker.get(PROPERTY):
-        unlike.append("it has no canary")
     if discard_zip and folder.zips():
         unlike.append("its zip still exists ('datasets prune' removes it)")
     return "; ".join(unlike)

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mlebench_console.engine.datasets.prepared import checksums
 from mlebench_console.engine.layout import DatasetFolder
 from mlebench_console.foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system
 
 TRASH = ".trash."
+_LEFTOVERS = (".prepared*.partial", f"{TRASH}*")
 
 
 @contextmanager
@@ -32,8 +34,15 @@ def workspace(folder: DatasetFolder) -> Iterator[Path]:
         shutil.rmtree(work)
 
 
+def leftovers_in(data_dir: Path) -> set[str]:
+    """List the folders of a data directory with files of killed preparations."""
+    return {path.parent.name for pattern in _LEFTOVERS for path in data_dir.glob(f"*/{pattern}")}
+
+
 def resolve_leftovers(folder: DatasetFolder) -> None:
-    """Remove the workspaces of killed preparations; the caller must hold the dataset's claim."""
+    """Clean up after killed preparations; the caller must hold the dataset's claim."""
+    for path in (*checksums.stale_records(folder.root), *folder.root.glob(f"{TRASH}*")):
+        discard(folder, path)
     for left in folder.root.glob(f"{_prefix(folder)}*{PARTIAL_SUFFIX}"):
         _resolve(left, folder)
 

@@ -1,9 +1,8 @@
-"""Datasets share disk, bandwidth and hours: each takes only what the others and the operator leave."""
+"""Datasets share disk and bandwidth: each takes only what the others and the operator leave."""
 
 from __future__ import annotations
 
 import errno
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +12,12 @@ import pytest
 from mlebench_console.console.cli.status import datasets_text
 from mlebench_console.console.views.datasets import dataset_board, totals
 from mlebench_console.engine.datasets import limits, queue
-from mlebench_console.engine.datasets.limits import Hours, Limits, OutsideHours, SharedRate
+from mlebench_console.engine.datasets.limits import Limits, SharedRate
 from mlebench_console.engine.datasets.plans import Options, Plan, request
 from mlebench_console.engine.datasets.queue import Capacity, DatasetQueue
 from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD, EXTRACT, PREPARE
 from mlebench_console.engine.space import DiskFull
-from mlebench_console.foundation.problems import UsageProblem
-from mlebench_console.foundation.workers import Ended, Progressed
+from mlebench_console.foundation.workers import Progressed
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database, open_for_writing
 from mlebench_console.state.records import Dataset, DatasetState
@@ -27,11 +25,6 @@ from tests.clocks import HandClock
 from tests.engine.datasets.test_outages import Jobs
 
 ONE, TWO, THREE = "leaf-classification", "spaceship-titanic", "spooky-author-identification"
-MIDNIGHT = time.mktime((2026, 1, 2, 0, 0, 0, 0, 0, -1))
-
-
-def at(hour: int, minute: int = 0) -> float:
-    return MIDNIGHT + hour * 3600 + minute * 60
 
 
 @pytest.fixture
@@ -48,7 +41,7 @@ class World:
     def __init__(self, database: Database, tmp_path: Path, kept: Limits, *, jobs: int = 3) -> None:
         self.database = database
         self.jobs = Jobs()
-        self.clock = HandClock(at(12))
+        self.clock = HandClock()
         capacity = Capacity(downloads=jobs, preparations=jobs, limits=kept)
         self.queue = DatasetQueue(
             database, self.jobs, self.clock, data_dir=tmp_path / "data", capacity=capacity, patience=60.0
@@ -161,50 +154,6 @@ def test_only_what_is_loaded_counts_towards_the_rate(tmp_path: Path, monkeypatch
     for step, done in ((DOWNLOAD, 700), (DOWNLOAD, 750), (DOWNLOAD, 20), (DOWNLOAD, 30), (EXTRACT, 500)):
         report(step, "", done, 1000)
     assert taken == [50, 10]
-
-
-@pytest.mark.parametrize(
-    ("text", "inside", "outside"),
-    [
-        ("22:00-06:00", (22, 0, 5), (6, 12, 21)),
-        ("8:30-17:00", (9, 16), (8, 17, 0)),
-        ("00:00-00:00", (0, 12), ()),
-    ],
-)
-def test_hours_go_over_midnight(text: str, inside: tuple[int, ...], outside: tuple[int, ...]) -> None:
-    hours = Hours.parse(text)
-    assert hours is not None
-    assert all(hours.contain(at(hour)) for hour in inside)
-    assert not any(hours.contain(at(hour)) for hour in outside)
-
-
-@pytest.mark.parametrize("text", ["night", "25:00-06:00", "22-6", "22:00"])
-def test_hours_that_are_none_are_refused_when_they_are_read(text: str) -> None:
-    with pytest.raises(UsageProblem, match="22:00-06:00"):
-        Limits(hours=text)
-
-
-def test_downloads_wait_for_their_hours_and_end_with_them(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = Limits(hours="22:00-06:00")
-    world = World(database, tmp_path, kept)
-    world.offered(ONE, 10)
-    assert world.going() == []
-    assert world.dataset(ONE).problem == "downloads wait: they are allowed at 22:00-06:00"
-    world.clock.moment = at(23)
-    assert world.going() == [ONE]
-    report = kept.keeping(lambda *_: None, tmp_path)
-    monkeypatch.setattr(time, "time", lambda: at(7))
-    with pytest.raises(OutsideHours) as ended:
-        report(DOWNLOAD, "", 1, 10)
-    report(PREPARE, "", 1, 10)
-    world.clock.moment = at(7)
-    world.jobs.going.clear()
-    world.queue.take_event(Ended(1, problem=ended.value, kind="OutsideHours"))
-    assert world.going() == [] and world.dataset(ONE).state is DatasetState.WAITING
-    world.clock.moment = at(22)
-    assert world.going() == [ONE]
 
 
 def test_the_higher_priority_comes_first(database: Database, tmp_path: Path, free: list[int]) -> None:

@@ -1,12 +1,9 @@
-"""A zip is found harmless before its first byte is extracted, and what a kill left is gone on with."""
+"""A zip is found harmless before its first byte is extracted."""
 
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -27,11 +24,9 @@ def zipped(path: Path, members: dict[str, bytes], *, method: int = zipfile.ZIP_S
     return path
 
 
-def unpack(path: Path, target: Path, *, consume: bool = False) -> list[tuple[str, int, int]]:
+def unpack(path: Path, target: Path) -> list[tuple[str, int, int]]:
     told: list[tuple[str, int, int]] = []
-    raw_data.unpack(
-        path, target, consume=consume, report=lambda what, done, total: told.append((what, done, total))
-    )
+    raw_data.unpack(path, target, report=lambda what, done, total: told.append((what, done, total)))
     return told
 
 
@@ -112,7 +107,6 @@ def test_damage_is_found_and_named(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(DataProblem, match=r"is damaged: a\.bin"):
         unpack(path, tmp_path / "raw")
-    assert not (tmp_path / "raw" / "a.bin").exists()
 
 
 def test_what_does_not_fit_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,41 +115,3 @@ def test_what_does_not_fit_is_not_begun(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(DiskFull, match="are needed"):
         unpack(path, tmp_path / "raw")
     assert not (tmp_path / "raw").exists()
-
-
-def test_a_consumed_zip_gives_its_space_back(tmp_path: Path) -> None:
-    members = {f"{number}.bin": BODY for number in range(20)}
-    path = zipped(tmp_path / "x.zip", members)
-    before = path.stat().st_blocks
-    unpack(path, tmp_path / "raw", consume=True)
-    assert path.stat().st_blocks < before / 10
-    assert all((tmp_path / "raw" / name).read_bytes() == BODY for name in members)
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from mlebench_console.competitions.kit.archives import zip_tree
-from mlebench_console.engine.datasets.sources import raw_data
-punch = raw_data._punch
-def die(path, infos):
-    punch(path, infos)
-    os.kill(os.getpid(), signal.SIGKILL)
-raw_data._punch = die
-raw_data._BATCH_BYTES = 1_000_000
-raw_data.unpack(Path(sys.argv[1]), Path(sys.argv[2]), consume=True, report=lambda *told: None)
-"""
-
-
-def test_a_kill_while_a_zip_is_consumed_loses_nothing(tmp_path: Path) -> None:
-    members = {f"{number}.bin": BODY[number:] for number in range(40)}
-    path = zipped(tmp_path / "x.zip", members)
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(path), str(tmp_path / "raw")], capture_output=True, text=True
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    there = {file.name for file in (tmp_path / "raw").iterdir()}
-    assert there and there < set(members)
-    unpack(path, tmp_path / "raw", consume=True)
-    assert all((tmp_path / "raw" / name).read_bytes() == content for name, content in members.items())
-    assert {file.name for file in (tmp_path / "raw").iterdir()} == set(members)

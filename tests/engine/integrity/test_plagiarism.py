@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -218,30 +217,3 @@ def test_kernels_are_fetched_once_and_what_is_not_to_be_had_is_recorded(
 def test_the_names_of_kernels_are_known_for_the_benchmark_s_competitions() -> None:
     known = kernels.known_kernels()
     assert (len(known), sum(map(len, known.values()))) == (80, 3636)
-
-
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_a_report_of_dolos_can_be_taken_in(state: Database, tmp_path: Path, form: str) -> None:
-    subject = subject_of(state, MadeRun(code={"train.py": program(1)}))
-    look([subject], tmp_path / "none")
-    own = str(subject.folder / "code" / "train.py")
-    path = tmp_path / f"report.{form}"
-    if form == "csv":
-        path.write_text(
-            f"id,leftFilePath,rightFilePath,similarity\n1,{own},k/ann.py,0.71\n2,k/a.py,k/b.py,1\n"
-        )
-    else:
-        path.write_text(json.dumps([{"leftFile": "k/ann.py", "rightFile": own, "similarity": 0.71}]) + "\n")
-    (done,) = plagiarism.take_dolos([subject], plagiarism.read_dolos(path), CLOCK)
-    assert done.attempt_id == subject.attempt.id
-    found = {one.detector: one for one in kept(subject.folder, Layer.PLAGIARISM)}
-    assert set(found) == {"public-kernels", "other-runs", "dolos-report"}
-    assert found["dolos-report"].findings[0].statement == "Dolos finds its code like k/ann.py: 0.71"
-    assert found["dolos-report"].severity is Severity.SUSPICIOUS
-
-
-def test_what_is_no_report_of_dolos_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "report.csv"
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(DataProblem, match="not a report of Dolos"):
-        plagiarism.read_dolos(path)
