@@ -23,9 +23,9 @@ import aiohttp
 from aiohttp import web
 
 from benchmarks.measuring import Comparison, Reading
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.docker.temporary import order_without_run
-from mlebench_console.environment.runner.protocol import ModelProvider
 
 _STREAMS = 64
 _GATEWAYS = 16
@@ -139,7 +139,9 @@ def _gateways(folder: Path, port: int) -> Iterator[list[Path]]:
             protocol.write(attempt / protocol.ORDER, order)
             secrets.leave_keys(attempt, {})
             children.append(
-                subprocess.Popen([sys.executable, "-m", "mlebench_console.environment.gateway", str(attempt)])
+                subprocess.Popen(
+                    [sys.executable, "-m", "mlebench_console.environment.runner.gateway", str(attempt)]
+                )
             )
             sockets.append(attempt / protocol.GRADER / protocol.GATEWAY_SOCKET)
         for path in sockets:

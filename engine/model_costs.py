@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import PriceTable, Tier, added
 from mlebench_console.state.usage.model_calls import ModelUse
 
 CURRENCY = "USD"
-_TOKENS = tuple(field.name for field in fields(Usage))
+_TOKENS = tuple(field.name for field in fields(TokenUsage))
 _MOST_NAMED = 4
 _CALLS = ("calls", "errors", "limited", "refused", "estimated")
 
@@ -33,7 +33,7 @@ class ModelTotal:
     limited: int
     refused: int
     estimated: int
-    usage: Usage
+    usage: TokenUsage
     charged: float
     cost: float | None
 
@@ -73,7 +73,7 @@ class Spending:
         return self._sum(lambda total: total.estimated)
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> TokenUsage:
         """The tokens of all of them."""
         return _added(total.usage for total in self.models)
 
@@ -125,7 +125,7 @@ def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
         by_model[use.provider, use.model].append(use)
     totals = []
     for (provider, model), found in by_model.items():
-        usage = Usage(**_sums(_TOKENS, found))
+        usage = TokenUsage(**_sums(_TOKENS, found))
         cost = added(_cost_of(use, prices) for use in found)
         charged = sum(use.charged for use in found)
         totals.append(
@@ -167,7 +167,7 @@ def named(models: Sequence[str]) -> str:
 
 
 def _cost_of(use: ModelUse, prices: PriceTable) -> float | None:
-    usage = Usage(*(getattr(use, name) for name in _TOKENS))
+    usage = TokenUsage(*(getattr(use, name) for name in _TOKENS))
     return prices.cost_of(use.model, usage, Tier(use.prompt_above, use.service))
 
 
@@ -175,9 +175,9 @@ def _cost(totals: Iterable[ModelTotal]) -> float:
     return sum(total.cost or 0.0 for total in totals)
 
 
-def _added(usages: Iterable[Usage]) -> Usage:
-    return Usage(**_sums(_TOKENS, list(usages)))
+def _added(usages: Iterable[TokenUsage]) -> TokenUsage:
+    return TokenUsage(**_sums(_TOKENS, list(usages)))
 
 
-def _sums(names: Sequence[str], counted: Sequence[ModelUse | ModelTotal | Usage]) -> dict[str, int]:
+def _sums(names: Sequence[str], counted: Sequence[ModelUse | ModelTotal | TokenUsage]) -> dict[str, int]:
     return {name: sum(getattr(one, name) or 0 for one in counted) for name in names}

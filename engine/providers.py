@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from mlebench_console.engine.settings import read_values
 from mlebench_console.environment.gateway.dialects import Dialect
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import LONG_PROMPTS, PriceTable, TokenPrice, price_table
 from mlebench_console.environment.runner import layout
-from mlebench_console.environment.runner.protocol import ModelProvider
 from mlebench_console.foundation.fields import Bounds, FieldError, read_fields
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 

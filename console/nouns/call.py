@@ -13,7 +13,7 @@ from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, 
 from mlebench_console.console.nouns.costs import many, money
 from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.engine.model_costs import ModelTotal, Spending, spending_of
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.gateway.records import (
     NOT_SENT,
@@ -111,7 +111,7 @@ class RunCalls:
     Attributes:
         spending: their usage and costs, as counted in the state.
         calls: the last calls, oldest first.
-        under_way: calls that wait (for a free slot or a budget), or were sent and have not ended.
+        under_way: calls that wait for their turn, or were sent and have not ended.
     """
 
     spending: Spending
@@ -134,8 +134,8 @@ def calls_of(database: Database, run_id: int, state_dir: Path, prices: PriceTabl
 
 def _tokens(
     name: str,
-    count: Callable[[Usage], int | None],
-    usage: Callable[[Row], tuple[Usage, bool]],
+    count: Callable[[TokenUsage], int | None],
+    usage: Callable[[Row], tuple[TokenUsage, bool]],
     width: int = 7,
     *,
     title: str | None = None,
@@ -155,10 +155,10 @@ def _tokens(
     return NounField(name, cell, width, title=title, right=True, gap=1, drop=drop, role=role)
 
 
-def _all_tokens(usage: Callable[[Row], tuple[Usage, bool]]) -> tuple[NounField[Row], ...]:
+def _all_tokens(usage: Callable[[Row], tuple[TokenUsage, bool]]) -> tuple[NounField[Row], ...]:
     """Return the fields of all kinds of tokens; only input and output are estimated."""
 
-    def reported(row: Row) -> tuple[Usage, bool]:
+    def reported(row: Row) -> tuple[TokenUsage, bool]:
         return usage(row)[0], False
 
     return (

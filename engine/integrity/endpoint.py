@@ -22,10 +22,10 @@ import msgspec
 from mlebench_console.engine.providers import keys_of, providers_of
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.gateway.budget import Ledger, OverBudget
-from mlebench_console.environment.gateway.dialects import AnswerReader, Api, Dialect, Usage
+from mlebench_console.environment.gateway.dialects import AnswerReader, Api, Dialect, TokenUsage
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.gateway.records import CallOutcome, ModelCall, estimated_tokens, new_id
-from mlebench_console.environment.runner.protocol import ModelProvider
 from mlebench_console.foundation import files
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem, reading
@@ -199,7 +199,7 @@ class Endpoint:
 
     def cost_of(self, input_tokens: int, output_tokens: int) -> float | None:
         """Return the cost of tokens in US dollars; None where the model's price is not known."""
-        return self._prices.cost([(self.model.name, Usage(input_tokens, output_tokens=output_tokens))])
+        return self._prices.cost([(self.model.name, TokenUsage(input_tokens, output_tokens=output_tokens))])
 
     async def ask(
         self, api: Api, body: Json, *, characters: int, most_output: int
@@ -294,7 +294,9 @@ class Endpoint:
         reader.read(msgspec.json.encode(answer))
         usage = reader.usage
         if not usage.is_known:
-            usage = Usage(estimated_tokens(characters), output_tokens=estimated_tokens(reader.characters))
+            usage = TokenUsage(
+                estimated_tokens(characters), output_tokens=estimated_tokens(reader.characters)
+            )
         call = ModelCall(
             call_id,
             time.time(),

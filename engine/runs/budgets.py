@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mlebench_console.environment.gateway.orders import BudgetNotice
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import BudgetNotice
 from mlebench_console.foundation import files
 from mlebench_console.foundation.amounts import Amounts
 from mlebench_console.foundation.clock import Clock

@@ -27,10 +27,11 @@ from mlebench_console.engine.layout import dataset_folder
 from mlebench_console.engine.placements import Placement
 from mlebench_console.engine.places import agents_folders
 from mlebench_console.engine.providers import keys_of, without_keys
+from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
 from mlebench_console.environment.gateway.prices import TokenPrice, prices_given
 from mlebench_console.environment.runner import layout, protocol, secrets
 from mlebench_console.environment.runner.process import runtimes
-from mlebench_console.environment.runner.protocol import BudgetNotice, ModelProvider, Order, Stop
+from mlebench_console.environment.runner.protocol import Order, Stop
 from mlebench_console.foundation import files
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.records import Attempt, Run, Sweep, SweepSpec

@@ -44,7 +44,7 @@ from mlebench_console.engine.scoreboard.model import (
     Standing,
     Trial,
 )
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.foundation.clock import iso
 from mlebench_console.foundation.files import csv_text, write_json, write_text
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
@@ -604,7 +604,7 @@ def write_bundle(
 
 def _cost_lines(evidence: Evidence) -> Iterator[Sequence[object]]:
     """Yield the lines of a table of each run's model calls, tokens and cost; an unknown cost is empty."""
-    tokens = [field.name for field in fields(Usage)]
+    tokens = [field.name for field in fields(TokenUsage)]
     calls = ("calls", "errors", "limited", "refused", "estimated")
     yield (
         "competition_id",

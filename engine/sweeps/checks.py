@@ -33,10 +33,11 @@ from mlebench_console.engine.runs import launching
 from mlebench_console.engine.settings import SlurmProfile
 from mlebench_console.engine.space import existing
 from mlebench_console.environment.gateway.dialects import Grant
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.daemon import build_command, daemon_problems
 from mlebench_console.environment.runner.process import runtimes
-from mlebench_console.environment.runner.protocol import ImageFile, ModelProvider
+from mlebench_console.environment.runner.protocol import ImageFile
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.foundation.text import gigabytes, limit_text
 from mlebench_console.state import database, sweeps

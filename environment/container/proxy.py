@@ -103,7 +103,7 @@ def parse_rule(text: str) -> Rule:
 
 
 @dataclass
-class Traffic:
+class RuleTraffic:
     """The traffic to and from the hosts of one rule."""
 
     connections: int = 0
@@ -128,20 +128,20 @@ class TrafficRecord:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self.by_rule: dict[str, Traffic] = {}
+        self.by_rule: dict[str, RuleTraffic] = {}
         self.refused: Counter[str] = Counter()
         self._written = ""
         if path is not None and path.exists():
             try:
                 known = json.loads(path.read_text())
                 self.refused = Counter(known.get("refused", {}))
-                self.by_rule = {name: Traffic(**one) for name, one in known["hosts"].items()}
+                self.by_rule = {name: RuleTraffic(**one) for name, one in known["hosts"].items()}
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 _say(f"earlier traffic counts are lost, {path} is damaged: {error}")
 
-    def of(self, rule: Rule) -> Traffic:
+    def of(self, rule: Rule) -> RuleTraffic:
         """Return the counts of a rule."""
-        return self.by_rule.setdefault(str(rule), Traffic())
+        return self.by_rule.setdefault(str(rule), RuleTraffic())
 
     def refuse(self, host: str) -> None:
         """Count a refused request for a host."""
@@ -240,7 +240,7 @@ class Proxy:
             return None
         return next((rule for rule in self._rules if rule.allows(host, port)), None)
 
-    async def _forward(self, client: Connection, request: _Request, where: str, traffic: Traffic) -> None:
+    async def _forward(self, client: Connection, request: _Request, where: str, traffic: RuleTraffic) -> None:
         try:
             server = await asyncio.wait_for(self._connect(request.host, request.port), _CONNECT_SECONDS)
         except OSError as error:
@@ -287,7 +287,7 @@ class Proxy:
         return server
 
     async def _carry_checked(
-        self, client: Connection, server: Connection, request: _Request, where: str, traffic: Traffic
+        self, client: Connection, server: Connection, request: _Request, where: str, traffic: RuleTraffic
     ) -> None:
         """Forward what a client sends into its tunnel, after its first message has shown an allowed destination."""
         # On a port that a rule names there may be a service where the server speaks first.

@@ -8,11 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from mlebench_console.environment.gateway.dialects import Usage
+import msgspec
+
+from mlebench_console.environment.gateway.dialects import TokenUsage
+from mlebench_console.environment.gateway.orders import SHARED_BUDGET, BudgetNotice
 from mlebench_console.environment.gateway.prices import PriceTable, tier_of
 from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
-from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import BudgetNotice
+from mlebench_console.foundation import files
 from mlebench_console.foundation.amounts import Amounts, Budget
 from mlebench_console.foundation.problems import DataProblem
 
@@ -44,7 +46,7 @@ class NoticeReader:
     """
 
     def __init__(self, attempt: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._path = attempt / protocol.SHARED_BUDGET
+        self._path = attempt / SHARED_BUDGET
         self._clock = clock
         self._version: tuple[int, int] | None = None
         self._notice: BudgetNotice | None = None
@@ -58,8 +60,9 @@ class NoticeReader:
             return False
         version = (status.st_ino, status.st_mtime_ns)
         if version != self._version:
-            with suppress(DataProblem):  # a damaged one says nothing, and is replaced by the next
-                self._notice = protocol.read(self._path, BudgetNotice)
+            # A damaged one says nothing, and is replaced by the next.
+            with suppress(DataProblem, msgspec.MsgspecError), files.reading_untrusted(self._path) as stream:
+                self._notice = msgspec.json.decode(stream.read(), type=BudgetNotice)
                 self._version, self._heard_at = version, self._clock()
         return True
 
@@ -83,7 +86,7 @@ def charge(call: ModelCall, prices: PriceTable) -> Amounts:
     return _amount(call.model if is_known else call.asked_model, call.usage, call.service_tier, prices)
 
 
-def _amount(model: str, usage: Usage, service_tier: str, prices: PriceTable) -> Amounts:
+def _amount(model: str, usage: TokenUsage, service_tier: str, prices: PriceTable) -> Amounts:
     tier = tier_of(usage, service_tier)
     cost = prices.cost_of(model, usage, tier)
     if cost is None:  # a service tier without a price is charged at the ordinary price
@@ -134,9 +137,9 @@ class Ledger:
         notice = self._notices.latest() if self._notices is not None else None
         is_priced = self._budget.usd is not None or (notice is not None and notice.in_money)
         prompt_tokens = estimated_tokens(input_characters)
-        prompt = Usage(input_tokens=prompt_tokens)
+        prompt = TokenUsage(input_tokens=prompt_tokens)
         tier = tier_of(prompt, service_tier)
-        if is_priced and self._prices.cost_of(model, Usage(1, output_tokens=1), tier) is None:
+        if is_priced and self._prices.cost_of(model, TokenUsage(1, output_tokens=1), tier) is None:
             by = f" by service '{tier.service}'" if tier.service else ""
             text = f"this run has a budget in money, and the price of '{model[:100]}'{by} is not known"
             raise OverBudget(text)
@@ -150,5 +153,5 @@ class Ledger:
             limits = self._budget.exceeded_by(least)
             raise OverBudget(f"the budget of this run is used up: {limits.in_words()}")
         output = _USUAL_OUTPUT_TOKENS if most_output is None else max(0, most_output)
-        usage = Usage(input_tokens=prompt_tokens, output_tokens=output)
+        usage = TokenUsage(input_tokens=prompt_tokens, output_tokens=output)
         self._reserved[call_id] = _amount(model, usage, service_tier, self._prices)

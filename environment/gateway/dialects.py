@@ -47,7 +47,7 @@ class Api(StrEnum):
     UNCOUNTED = "uncounted"  # lists of models and the counting of tokens, which cost nothing
 
 
-class RefusedRequest(Exception):
+class RefusedCall(Exception):
     """A call is not forwarded; the message says why, for the agent and the record.
 
     Attributes:
@@ -74,7 +74,7 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Usage:
+class TokenUsage:
     """The tokens of one call, with the same meaning for all providers; None where a count was not reported.
 
     Attributes:
@@ -180,7 +180,7 @@ def route(dialect: Dialect, method: str, path: str) -> Route:
     """Return the route of a call.
 
     Raises:
-        RefusedRequest: the gateway does not forward such a call.
+        RefusedCall: the gateway does not forward such a call.
     """
     for known_method, pattern, api in _PATTERNS[dialect]:
         match = pattern.fullmatch(path)
@@ -189,24 +189,24 @@ def route(dialect: Dialect, method: str, path: str) -> Route:
             stream = (named.get("stream") or "").startswith("stream")
             # The address of an OpenAI-compatible server ends with its version; those of others do not.
             return Route(api, named.get("path") or path, named.get("model") or "", stream)
-    raise RefusedRequest(f"the gateway does not forward {method} {path[:100]}")
+    raise RefusedCall(f"the gateway does not forward {method} {path[:100]}")
 
 
 def checked_query(query: Mapping[str, str]) -> dict[str, str]:
     """Return the query to forward, which is all but a key.
 
     Raises:
-        RefusedRequest: it has an unknown parameter.
+        RefusedCall: it has an unknown parameter.
     """
     kept = {name: value for name, value in query.items() if name != "key"}
     for name, value in kept.items():
         if name not in _QUERY or not _QUERY_VALUE.fullmatch(value):
-            raise RefusedRequest(f"the gateway does not forward the query parameter '{name[:50]}'")
+            raise RefusedCall(f"the gateway does not forward the query parameter '{name[:50]}'")
     return kept
 
 
 @dataclass(frozen=True)
-class Request:
+class CheckedCall:
     """A call as it is forwarded.
 
     Attributes:
@@ -228,21 +228,21 @@ class Request:
 
 def checked_request(
     at: Route, content: bytes, grants: frozenset[Grant], *, include_usage: bool = True
-) -> Request:
+) -> CheckedCall:
     """Parse a call's body, refuse what is not granted, and return the request to send.
 
     Raises:
-        RefusedRequest: it is not a JSON object, or requests something that is not granted.
+        RefusedCall: it is not a JSON object, or requests something that is not granted.
     """
     try:
         body = msgspec.json.decode(content, type=Json)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise RefusedRequest(f"the body is not a JSON object ({error})") from None
+        raise RefusedCall(f"the body is not a JSON object ({error})") from None
     stream = at.stream or body.get("stream") is True
     model = at.model or _text(body.get("model"))
     try:
         characters = _check_body(at, body, model, grants)
-    except RefusedRequest as error:
+    except RefusedCall as error:
         error.model = model[:200]
         raise
     asks_usage = include_usage and stream and at.api in (Api.CHAT, Api.COMPLETIONS) and not _wants_usage(body)
@@ -252,8 +252,10 @@ def checked_request(
     try:
         written = msgspec.json.encode(body)
     except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
-        raise RefusedRequest(f"the body can't be forwarded ({error})") from None
-    return Request(written, model[:200], stream, asks_usage, characters, _most_output(body), _service(body))
+        raise RefusedCall(f"the body can't be forwarded ({error})") from None
+    return CheckedCall(
+        written, model[:200], stream, asks_usage, characters, _most_output(body), _service(body)
+    )
 
 
 def _check_body(at: Route, body: Json, model: str, grants: frozenset[Grant]) -> int:
@@ -292,9 +294,9 @@ def _most_output(body: Json) -> int | None:
 
 def _refuse(what: str, grant: Grant | None, grants: frozenset[Grant]) -> None:
     if grant is None:
-        raise RefusedRequest(f"{what} is not forwarded by the gateway")
+        raise RefusedCall(f"{what} is not forwarded by the gateway")
     if grant not in grants:
-        raise RefusedRequest(f"{what} needs '{grant}', which this run is not granted")
+        raise RefusedCall(f"{what} needs '{grant}', which this run is not granted")
 
 
 def _check_model(model: str, grants: frozenset[Grant]) -> None:
@@ -322,7 +324,7 @@ def _tools(body: Json) -> Iterator[Any]:
 def _check_tool(api: Api, tool: Any, grants: frozenset[Grant]) -> None:
     """Refuse a tool that is not run by the agent itself, unless it is granted."""
     if not isinstance(tool, dict):
-        raise RefusedRequest("a tool is not an object")
+        raise RefusedCall("a tool is not an object")
     if api is Api.GENERATE or not isinstance(tool.get("type"), str | None):
         foreign = [name for name in tool if name not in _GEMINI_TOOLS]
     elif api in (Api.MESSAGES, Api.UNCOUNTED) and "type" not in tool:
@@ -339,7 +341,7 @@ def _check_tool(api: Api, tool: Any, grants: frozenset[Grant]) -> None:
 def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
     """Refuse what a provider would fetch from elsewhere, and return the number of characters of all texts."""
     if depth > _MAX_DEPTH:
-        raise RefusedRequest("the body is nested too deeply")
+        raise RefusedCall("the body is nested too deeply")
     if isinstance(value, str):
         return 0 if value.startswith("data:") else len(value)
     if isinstance(value, list):
@@ -416,9 +418,9 @@ class AnswerReader:
         self.error = ""
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> TokenUsage:
         """The counts so far; a stream's later events may leave out counts of earlier ones."""
-        return _usage_of(self._api, self._counts) if self._counts else Usage()
+        return _usage_of(self._api, self._counts) if self._counts else TokenUsage()
 
     def read_events(self, block: bytes) -> bytes:
         """Read whole events of a stream, and return them without those that contain only usage."""
@@ -496,12 +498,12 @@ def _count(values: Any, *names: str) -> int | None:
     return None
 
 
-def _usage_of(api: Api, given: Json) -> Usage:
+def _usage_of(api: Api, given: Json) -> TokenUsage:
     if api is Api.MESSAGES:
         read = _count(given, "cache_read_input_tokens")
         written = _count(given, "cache_creation_input_tokens")
         fresh = _count(given, "input_tokens")
-        return Usage(
+        return TokenUsage(
             input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
             cached_tokens=read,
             cache_write_tokens=written,
@@ -516,7 +518,7 @@ def _usage_of(api: Api, given: Json) -> Usage:
         read_in = None if prompt is None else prompt + (tools or 0)
         # An answer of only thoughts, or of nothing, has no count of candidates, but is complete.
         written_out = None if total is None and shown is None else (shown or 0) + (thoughts or 0)
-        return Usage(
+        return TokenUsage(
             input_tokens=read_in,
             cached_tokens=_count(given, "cachedContentTokenCount"),
             output_tokens=written_out,
@@ -525,7 +527,7 @@ def _usage_of(api: Api, given: Json) -> Usage:
     details = given.get("prompt_tokens_details") or given.get("input_tokens_details")
     answer_details = given.get("completion_tokens_details") or given.get("output_tokens_details")
     outgoing = _count(given, "completion_tokens", "output_tokens")
-    return Usage(
+    return TokenUsage(
         input_tokens=_count(given, "prompt_tokens", "input_tokens"),
         cached_tokens=_count(details, "cached_tokens"),
         cache_write_tokens=_count(details, "cache_write_tokens"),

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.foundation.fields import read_fields
 
 _MILLION = 1_000_000
@@ -46,7 +46,7 @@ class Tier:
     service: str = ""
 
 
-def tier_of(usage: Usage, service: str) -> Tier:
+def tier_of(usage: TokenUsage, service: str) -> Tier:
     """Return the price tier of a call, by its tokens and the service tier that its provider reports."""
     above = max((length for length in LONG_PROMPTS if (usage.input_tokens or 0) > length), default=0)
     return Tier(above, "" if service.lower() in _ORDINARY_SERVICE else service.lower())
@@ -80,7 +80,7 @@ class TokenPrice:
     flex: float | None = None
     priority: float | None = None
 
-    def cost(self, usage: Usage, tier: Tier = Tier()) -> float | None:
+    def cost(self, usage: TokenUsage, tier: Tier = Tier()) -> float | None:
         """Return the cost in US dollars; None where the price of the tier is unknown."""
         factor = {"": 1.0, "flex": self.flex, "priority": self.priority}.get(tier.service)
         if factor is None:
@@ -175,14 +175,14 @@ class PriceTable:
                 return PriceSource.GENAI_PRICES, price
         return None
 
-    def cost_of(self, model: str, usage: Usage, tier: Tier = Tier()) -> float | None:
+    def cost_of(self, model: str, usage: TokenUsage, tier: Tier = Tier()) -> float | None:
         """Return the cost of a model's calls of one tier; None where the price is unknown."""
         if not usage.input_tokens and not usage.output_tokens:
             return 0.0
         price = self.price_of(model)
         return None if price is None else price.cost(usage, tier)
 
-    def cost(self, uses: Iterable[tuple[str, Usage]]) -> float | None:
+    def cost(self, uses: Iterable[tuple[str, TokenUsage]]) -> float | None:
         """Return the total cost of uses of models; None where one of the prices is unknown."""
         return added(self.cost_of(model, usage) for model, usage in uses)
 

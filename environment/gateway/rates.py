@@ -52,7 +52,7 @@ class _Bucket(msgspec.Struct):
     runs: dict[str, _Run] = msgspec.field(default_factory=dict)
 
 
-class SharedRate:
+class KeyRate:
     """One run's access to the quota of its key; of the waiting runs, the one that was served least is next."""
 
     def __init__(

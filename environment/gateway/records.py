@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from mlebench_console.environment.gateway.dialects import Usage
-from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.gateway.dialects import TokenUsage
+from mlebench_console.environment.gateway.orders import GATEWAY_LOCK, MODEL_CALLS, OPEN_CALLS
 from mlebench_console.foundation import jsonlines, locks
 
 # Caps on what an agent can write without a provider being paid, which a budget would limit.
@@ -71,7 +71,7 @@ class ModelCall:
     stream: bool = False
     stop_reason: str = ""
     service_tier: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     estimated: bool = False
     first_seconds: float | None = None
     seconds: float = 0.0
@@ -122,23 +122,6 @@ def estimated_tokens(characters: int) -> int:
     return -(-characters // _CHARACTERS_PER_TOKEN)
 
 
-@dataclass
-class Totals:
-    """The totals of an attempt's calls."""
-
-    calls: int = 0
-    tokens: int = 0
-    refusals: int = 0
-
-    def add(self, call: ModelCall) -> None:
-        """Add a call."""
-        if call.outcome in NOT_SENT:
-            self.refusals += 1
-            return
-        self.calls += 1
-        self.tokens += (call.usage.input_tokens or 0) + (call.usage.output_tokens or 0)
-
-
 class Journal:
     """The files of one attempt's calls: one for those that have ended, one for those under way."""
 
@@ -150,14 +133,14 @@ class Journal:
             count: called with each call that has ended, including those of earlier gateways.
         """
         self._count = count
-        self._ended = attempt / protocol.MODEL_CALLS
-        self._open = attempt / protocol.OPEN_CALLS
+        self._ended = attempt / MODEL_CALLS
+        self._open = attempt / OPEN_CALLS
         self._unwritten: list[ModelCall] = []
-        self.totals = Totals()
+        self._refusals = 0
         known = set()
         for call in read_calls(self._ended):
             known.add(call.id)
-            self.totals.add(call)
+            self._refusals += call.outcome in NOT_SENT
             count(call)
         for begun in read_open(self._open):
             if begun.id not in known and begun.state is OpenState.SENT:
@@ -189,9 +172,10 @@ class Journal:
 
     def end(self, call: ModelCall) -> None:
         """Record a call that has ended; if writing fails, it is written before the next call begins."""
-        if call.outcome in NOT_SENT and self.totals.refusals >= MOST_REFUSALS:
-            return
-        self.totals.add(call)
+        if call.outcome in NOT_SENT:
+            if self._refusals >= MOST_REFUSALS:
+                return
+            self._refusals += 1
         self._count(call)
         self._unwritten.append(call)
         try:
@@ -238,10 +222,10 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def under_way(attempt: Path) -> list[OpenCall]:
     """Return the calls of an attempt that wait or were sent and have not ended; none where no gateway runs."""
-    if not locks.is_held(attempt / protocol.GATEWAY_LOCK):
+    if not locks.is_held(attempt / GATEWAY_LOCK):
         return []
-    begun = [call for call in read_open(attempt / protocol.OPEN_CALLS) if call.state is not OpenState.LEFT]
-    ended = {call.id for call in read_calls(attempt / protocol.MODEL_CALLS)}
+    begun = [call for call in read_open(attempt / OPEN_CALLS) if call.state is not OpenState.LEFT]
+    ended = {call.id for call in read_calls(attempt / MODEL_CALLS)}
     return [call for call in begun if call.id not in ended]
 
 
@@ -254,7 +238,7 @@ def _lost(call: OpenCall) -> ModelCall:
         CallOutcome.LOST,
         asked_model=call.asked_model,
         stream=call.stream,
-        usage=Usage(input_tokens=estimated_tokens(call.input_characters), output_tokens=0),
+        usage=TokenUsage(input_tokens=estimated_tokens(call.input_characters), output_tokens=0),
         estimated=True,
         request_bytes=call.request_bytes,
         problem="the gateway died while the call was under way",

@@ -26,15 +26,16 @@ from mlebench_console.environment.gateway.budget import EngineSilent, Ledger, Ov
 from mlebench_console.environment.gateway.dialects import (
     AnswerReader,
     Api,
+    CheckedCall,
     Dialect,
     EventStream,
     Grant,
-    RefusedRequest,
-    Request,
+    RefusedCall,
     Route,
-    Usage,
+    TokenUsage,
 )
-from mlebench_console.environment.gateway.rates import SharedRate
+from mlebench_console.environment.gateway.orders import ModelProvider
+from mlebench_console.environment.gateway.rates import KeyRate
 from mlebench_console.environment.gateway.recording import Recorder, Tape
 from mlebench_console.environment.gateway.records import (
     CallOutcome,
@@ -45,7 +46,6 @@ from mlebench_console.environment.gateway.records import (
     estimated_tokens,
     new_id,
 )
-from mlebench_console.environment.runner.protocol import ModelProvider
 
 MAX_REQUEST_BYTES = 64 << 20
 MAX_HELD_BYTES = 256 << 20  # of the bodies of all requests together
@@ -77,7 +77,7 @@ _RETURNED_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
 @dataclass(frozen=True)
-class Service:
+class GatewaySettings:
     """The configuration of a gateway, from its order and the operator's keys.
 
     Attributes:
@@ -163,7 +163,7 @@ class _Call:
             problem=(problem or answer.error)[:_PROBLEM_CHARACTERS],
         )
 
-    def _usage(self, outcome: CallOutcome, answer: AnswerReader) -> tuple[Usage, bool]:
+    def _usage(self, outcome: CallOutcome, answer: AnswerReader) -> tuple[TokenUsage, bool]:
         """Return a call's usage, and whether it is an estimate."""
         reported = answer.usage
         has_worked = outcome in (CallOutcome.OK, CallOutcome.CUT, CallOutcome.CANCELLED)
@@ -188,12 +188,12 @@ class Gateway:
 
     def __init__(
         self,
-        service: Service,
+        service: GatewaySettings,
         journal: Journal,
         ledger: Ledger,
         *,
         drain_seconds: float = DRAIN_SECONDS,
-        rates: Mapping[str, SharedRate] | None = None,
+        rates: Mapping[str, KeyRate] | None = None,
         recorder: Recorder | None = None,
     ) -> None:
         self._service = service
@@ -315,10 +315,10 @@ class Gateway:
     ) -> tuple[Route, dict[str, str]]:
         try:
             if len(request.query) != len(set(request.query)):
-                raise RefusedRequest("a query parameter is given twice")
+                raise RefusedCall("a query parameter is given twice")
             found = dialects.route(Dialect(provider.dialect), request.method, path)
             return found, dialects.checked_query(request.query)
-        except RefusedRequest as error:
+        except RefusedCall as error:
             raise _Refusal(404, _sentence(error)) from None
 
     async def _read_body(self, request: web.BaseRequest) -> bytes:
@@ -333,19 +333,19 @@ class Gateway:
                 raise _Refusal(503, "Too much is being sent at once.", "server")
         return bytes(content)
 
-    def _checked(self, call: _Call, content: bytes) -> Request:
+    def _checked(self, call: _Call, content: bytes) -> CheckedCall:
         try:
             found = dialects.checked_request(
                 call.route, content, self._service.grants, include_usage=call.provider.include_usage
             )
-        except RefusedRequest as error:
+        except RefusedCall as error:
             call.model = error.model
             raise _Refusal(400, _sentence(error)) from None
         call.model, call.stream = found.model, found.stream
         call.input_characters, call.request_bytes = found.input_characters, len(found.content)
         return found
 
-    async def _wait_to_send(self, call: _Call, sent: Request | None) -> None:
+    async def _wait_to_send(self, call: _Call, sent: CheckedCall | None) -> None:
         """Reserve what a call may cost, wait for its turn, and record that it is sent.
 
         Raises:
@@ -371,7 +371,7 @@ class Gateway:
             self._journal.begin(replace(call.begun(), state=OpenState.WAITING))
         self._journal.touch()
 
-    async def _take_turn(self, call: _Call, sent: Request) -> None:
+    async def _take_turn(self, call: _Call, sent: CheckedCall) -> None:
         """Wait, in the order of arrival, until the rate limit of the provider's key permits one more call."""
         rate = self._rates.get(call.provider.name)
         if rate is None:
@@ -390,7 +390,7 @@ class Gateway:
                 rate.leave()
                 raise
 
-    async def _settle(self, call: _Call, usage: Usage) -> None:
+    async def _settle(self, call: _Call, usage: TokenUsage) -> None:
         """Correct the tokens per minute that a call took by those that it used."""
         rate = self._rates.get(call.provider.name)
         used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
@@ -399,7 +399,7 @@ class Gateway:
                 return
             await asyncio.sleep(_SETTLE_SECONDS)
 
-    def _reserve_budget(self, call: _Call, sent: Request) -> None:
+    def _reserve_budget(self, call: _Call, sent: CheckedCall) -> None:
         """Reserve the most that a call may cost.
 
         Raises:
@@ -441,7 +441,7 @@ class Gateway:
         self,
         request: web.BaseRequest,
         call: _Call,
-        sent: Request | None,
+        sent: CheckedCall | None,
         query: dict[str, str],
         gone: asyncio.Event,
     ) -> web.StreamResponse:
@@ -533,7 +533,7 @@ class Gateway:
         upstream: aiohttp.ClientResponse,
         answer: web.StreamResponse,
         reader: AnswerReader,
-        sent: Request | None,
+        sent: CheckedCall | None,
         gone: asyncio.Event,
     ) -> None:
         """Forward an answer piece by piece, reading its usage."""

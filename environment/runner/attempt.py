@@ -22,7 +22,7 @@ from mlebench_console.environment.container.output import (
 from mlebench_console.environment.container.processes import ProcessTree
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
-from mlebench_console.environment.runner.gateway import GatewayKeeper
+from mlebench_console.environment.runner.gateway.keeper import GatewayKeeper
 from mlebench_console.environment.runner.host.disk import DiskMeter, DiskUse, WriteMeter
 from mlebench_console.environment.runner.host.problems import HostMonitor
 from mlebench_console.environment.runner.host.readings import Gpu, GpuReader, hardware_of

@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mlebench_console import environment
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import ModelProvider, Order
+from mlebench_console.environment.runner.protocol import Order
 
 _ARGUMENTS = "MLEBENCH_ARGUMENTS"
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")

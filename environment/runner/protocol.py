@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Ending, ServiceRestarted, Started, Tidied
+from mlebench_console.environment.gateway import orders
+from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
 from mlebench_console.foundation import files
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.problems import DataProblem
@@ -35,11 +37,11 @@ EVENTS = "events.jsonl"
 USAGE = "usage.jsonl"
 EXIT = "exit.json"
 VALIDATIONS = "validations.jsonl"
-MODEL_CALLS = "model_calls.jsonl"
-OPEN_CALLS = "model_calls.open.jsonl"
-SHARED_BUDGET = "shared_budget.json"
+MODEL_CALLS = orders.MODEL_CALLS
+OPEN_CALLS = orders.OPEN_CALLS
+SHARED_BUDGET = orders.SHARED_BUDGET
 RECORDED_CALLS = "recorded_calls.jsonl"
-GATEWAY_LOCK = "gateway.lock"
+GATEWAY_LOCK = orders.GATEWAY_LOCK
 GATEWAY_LOG = "gateway.log"
 # What the proxy writes lies apart, because its container gets that folder alone.
 PROXY = "proxy"
@@ -97,28 +99,6 @@ MOST_PROCESSES = 4096
 
 _MAX_RECORD_BYTES = 1 << 20
 _LARGEST_INTEGER = (1 << 63) - 1  # that a column of the state holds
-
-
-@dataclass(frozen=True)
-class ModelProvider:
-    """A provider of models that an attempt's gateway serves.
-
-    Attributes:
-        name: its name in the agent's addresses and in records.
-        dialect: `openai`, `anthropic` or `gemini`.
-        url: its address; of an OpenAI-compatible server the base address for its clients.
-        key: the operator's variable with the key; empty where none is needed.
-        include_usage: whether streams may be requested to report usage (`stream_options`).
-        requests_per_minute, tokens_per_minute: the limits of all runs of a host together; None for no limit.
-    """
-
-    name: str
-    dialect: str
-    url: str
-    key: str = ""
-    include_usage: bool = True
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
 
 
 @dataclass(frozen=True)
@@ -319,21 +299,6 @@ class GivenGpus:
     visible: str
     uuids: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class BudgetNotice:
-    """shared_budget.json: whether the budgets that the attempt shares with other runs have anything left.
-
-    Attributes:
-        at: when the engine wrote it, by its clock.
-        used_up: whose budget is used up, in words, so that calls are refused; empty: calls may go on.
-        in_money: whether money is limited, so that models without a price are refused.
-    """
-
-    at: float
-    used_up: str
-    in_money: bool
 
 
 @dataclass(frozen=True)

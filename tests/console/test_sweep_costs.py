@@ -18,7 +18,7 @@ from mlebench_console.console.nouns.costs import (
     sweep_costs,
 )
 from mlebench_console.engine.model_costs import Spending, spending_of
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.runner import protocol
@@ -153,7 +153,7 @@ def test_prices_that_are_not_understood_are_told_and_hide_nothing(tmp_path: Path
 
 def test_a_file_of_calls_is_read_on_and_only_its_last_calls_are_kept(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    usage = Usage(input_tokens=1, output_tokens=1)
+    usage = TokenUsage(input_tokens=1, output_tokens=1)
 
     def call(number: int, outcome: CallOutcome = CallOutcome.OK) -> None:
         journal.end(

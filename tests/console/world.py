@@ -11,7 +11,7 @@ from typing import Any
 from mlebench_console.engine.control.status import EngineStatus, GpuUse, publish
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.runs.intake import use_of
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.runner import protocol
@@ -328,7 +328,7 @@ def _call(place: int, at: float, provider: str, model: str) -> ModelCall:
             seconds=0.2,
             problem="Rate limit reached",
         )
-    usage = Usage(
+    usage = TokenUsage(
         input_tokens=2000 + 400 * place,
         cached_tokens=1000 + 300 * place,
         cache_write_tokens=0,

@@ -9,7 +9,7 @@ import pytest
 
 from mlebench_console.engine.model_costs import spending_of
 from mlebench_console.engine.runs.intake import use_of
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.records import CallOutcome, ModelCall
 from mlebench_console.state import database, runs, transitions
@@ -21,7 +21,7 @@ PRICES = price_table({"m": TokenPrice(1, 1, long_prompt=200_000, long_input=3, f
 
 
 def call(tokens: int, service: str) -> ModelCall:
-    usage = Usage(input_tokens=tokens, output_tokens=0)
+    usage = TokenUsage(input_tokens=tokens, output_tokens=0)
     return ModelCall("id", 1.0, "openai", "chat", CallOutcome.OK, "m", "m", service_tier=service, usage=usage)
 
 

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from mlebench_console.environment.gateway import records
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state import database, events
@@ -137,7 +137,7 @@ def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_ca
     folder = harness.folder(run)
     calls = records.read_calls(folder / protocol.MODEL_CALLS)
     assert [call.outcome for call in calls[:3]] == [CallOutcome.OK, CallOutcome.LOST, CallOutcome.OK]
-    assert calls[0].usage == Usage(20, 5, None, None, 9, 4)
+    assert calls[0].usage == TokenUsage(20, 5, None, None, 9, 4)
     whole = sum(call.outcome is CallOutcome.OK and call.model == "plain-2026" for call in calls)
     assert 2 < whole < len(calls)
     uses = {use.model: use for use in used(harness, run.id)}

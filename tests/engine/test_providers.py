@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.providers import all_providers, keys_of, providers_of, without_keys
-from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 

@@ -19,6 +19,7 @@ from mlebench_console.engine.placements.staging import Images
 from mlebench_console.engine.runs.failures import classify
 from mlebench_console.engine.settings import SlurmProfile
 from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.host.readings import processes_of_attempt
 from mlebench_console.environment.runner.host.store import store_of_node
@@ -28,7 +29,7 @@ from mlebench_console.environment.runner.job import (
     HeartbeatWriter,
     seconds_between_looks,
 )
-from mlebench_console.environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
+from mlebench_console.environment.runner.protocol import GivenGpus, Order, StagingOrder, Stop
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problem_codes import ProblemCode

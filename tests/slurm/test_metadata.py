@@ -23,10 +23,11 @@ from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Started
 from mlebench_console.environment.container.processes import ProcessTree
 from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import loop, protocol
 from mlebench_console.environment.runner.job import HeartbeatWriter, link_node_folders, seconds_between_looks
 from mlebench_console.environment.runner.loop import Runner
-from mlebench_console.environment.runner.protocol import AgentStarted, Heartbeat, ModelProvider
+from mlebench_console.environment.runner.protocol import AgentStarted, Heartbeat
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.state import database, runs, transitions

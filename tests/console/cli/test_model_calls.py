@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mlebench_console.engine.places import Places
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.state import database as state_database
 from mlebench_console.state import runs
@@ -32,11 +32,11 @@ def run(places: Places) -> Iterator[Run]:
     folder = places.state_dir / attempt.directory
     folder.mkdir(parents=True)
     journal = Journal(folder)
-    usage = Usage(input_tokens=1_000_000, cached_tokens=500_000, output_tokens=100_000)
+    usage = TokenUsage(input_tokens=1_000_000, cached_tokens=500_000, output_tokens=100_000)
     journal.end(ModelCall("1", 5.0, "openai", "chat", CallOutcome.OK, "gpt-4o", "gpt-4o", 200, usage=usage))
     journal.end(
         ModelCall(
-            "2", 6.0, "local", "chat", CallOutcome.CUT, "my\x1b[2Jmodel", usage=Usage(7), estimated=True
+            "2", 6.0, "local", "chat", CallOutcome.CUT, "my\x1b[2Jmodel", usage=TokenUsage(7), estimated=True
         )
     )
     count(database, attempt.id, "openai", "gpt-4o", 1_000_000, 500_000, 100_000)

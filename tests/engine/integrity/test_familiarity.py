@@ -31,8 +31,8 @@ from mlebench_console.engine.integrity.familiarity import (
     with_performance,
 )
 from mlebench_console.engine.scoreboard.plots import svg
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
-from mlebench_console.environment.runner.protocol import ModelProvider
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from tests.engine.harness import COMPETITION
 from tests.engine.integrity.model_server import KEY, Answer, Asked, Json, ModelServer

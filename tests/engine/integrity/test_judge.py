@@ -25,8 +25,8 @@ from mlebench_console.engine.integrity.judged_runs import (
 )
 from mlebench_console.engine.integrity.results import kept
 from mlebench_console.environment.gateway.dialects import Api
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
-from mlebench_console.environment.runner.protocol import ModelProvider
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import DetectorResult, Layer, Severity

@@ -14,19 +14,19 @@ from mlebench_console.environment.gateway.budget import (
     NoticeReader,
     OverBudget,
 )
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
+from mlebench_console.environment.gateway.orders import BudgetNotice
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall, OpenCall
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import BudgetNotice
 from mlebench_console.foundation.amounts import Budget
 from tests.clocks import HandClock
 
 PRICES = price_table({"dear": TokenPrice(10, 10)})
-HALF = Usage(input_tokens=25_000, output_tokens=25_000)  # of a dollar
+HALF = TokenUsage(input_tokens=25_000, output_tokens=25_000)  # of a dollar
 
 
-def ended(number: int, usage: Usage, outcome: CallOutcome = CallOutcome.OK) -> ModelCall:
+def ended(number: int, usage: TokenUsage, outcome: CallOutcome = CallOutcome.OK) -> ModelCall:
     return ModelCall(str(number), 1.0, "openai", "chat", outcome, "dear", "dear", 200, usage=usage)
 
 
@@ -34,7 +34,7 @@ def test_calls_are_let_through_until_their_number_is_reached() -> None:
     ledger = Ledger(Budget(calls=2), PRICES)
     ledger.admit("1", "dear", 10, 10)
     ledger.add(ended(1, HALF))
-    ledger.add(ended(7, Usage(), CallOutcome.REFUSED))
+    ledger.add(ended(7, TokenUsage(), CallOutcome.REFUSED))
     ledger.admit("2", "dear", 10, 10)
     with pytest.raises(OverBudget, match="used up: 2 calls"):
         ledger.admit("3", "dear", 10, 10)
@@ -45,7 +45,7 @@ def test_calls_under_way_are_set_aside_with_what_they_may_come_to() -> None:
     ledger.admit("1", "dear", 400, 900)
     with pytest.raises(OverBudget):
         ledger.admit("2", "dear", 4, 10)
-    ledger.add(ended(1, Usage(input_tokens=100, output_tokens=50)))
+    ledger.add(ended(1, TokenUsage(input_tokens=100, output_tokens=50)))
     ledger.admit("2", "dear", 4, 10)
 
 
@@ -167,6 +167,6 @@ def test_a_service_without_a_price_fits_no_budget_in_money_and_others_count_by_t
     ledger.admit("1", "dear", 40, 10, service_tier="priority")
     ledger.add(replace(ended(1, HALF), service_tier="priority"))
     ledger.admit("2", "dear", 40, 10_000, service_tier="default")
-    ledger.add(replace(ended(2, Usage(input_tokens=20_001)), service_tier="unheard-of"))
+    ledger.add(replace(ended(2, TokenUsage(input_tokens=20_001)), service_tier="unheard-of"))
     with pytest.raises(OverBudget, match="USD"):
         ledger.admit("3", "dear", 40, 10)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench_console.environment.gateway.dialects import AnswerReader, Api, EventStream, Usage
+from mlebench_console.environment.gateway.dialects import AnswerReader, Api, EventStream, TokenUsage
 from tests.environment.gateway import provider
 
 _LIMIT = 1 << 20
@@ -18,7 +18,7 @@ _STREAMS = {
     Api.MESSAGES: provider.messages("m", usage=True)[1],
     Api.GENERATE: provider.gemini("m", usage=True)[1],
 }
-_USAGE = Usage(input_tokens=20, cached_tokens=5, output_tokens=9, reasoning_tokens=4)
+_USAGE = TokenUsage(input_tokens=20, cached_tokens=5, output_tokens=9, reasoning_tokens=4)
 
 
 @given(
@@ -37,7 +37,7 @@ def test_a_stream_passes_whole_but_for_its_usage_wherever_it_is_cut(
     passed = [stream.feed(content[start:end]) for start, end in pairwise(places)]
     expected = [event for event in events if b'"choices": []' not in event]
     assert b"".join([*passed, stream.rest()]) == b"".join(expected)
-    assert reader.usage == (Usage(20, 5, 3, 2, 9) if api is Api.MESSAGES else _USAGE)
+    assert reader.usage == (TokenUsage(20, 5, 3, 2, 9) if api is Api.MESSAGES else _USAGE)
     assert reader.model == "m-2026"
     assert reader.characters >= len(provider.TEXT)
 
@@ -46,7 +46,7 @@ def test_counts_that_a_later_event_leaves_out_stay() -> None:
     reader = AnswerReader(Api.MESSAGES)
     reader.read(b'{"usage": {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1}}')
     reader.read(b'{"usage": {"input_tokens": 10, "cache_read_input_tokens": null, "output_tokens": 7}}')
-    assert reader.usage == Usage(input_tokens=15, cached_tokens=5, output_tokens=7)
+    assert reader.usage == TokenUsage(input_tokens=15, cached_tokens=5, output_tokens=7)
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096])

@@ -16,10 +16,10 @@ import pytest
 
 from mlebench_console.environment.container import relay as relaying
 from mlebench_console.environment.gateway import records
-from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner import protocol, secrets
-from mlebench_console.environment.runner.gateway import GatewayKeeper
+from mlebench_console.environment.runner.gateway.keeper import GatewayKeeper
 from tests.engine.harness import kill_holder
 from tests.environment.gateway import official_clients as script
 from tests.environment.gateway.provider import ARGUMENTS, KEY, TEXT, TOOL
@@ -169,7 +169,7 @@ async def test_a_killed_gateway_breaks_a_stream_off_and_the_next_call_is_served(
     assert told["broken"]["error"] in ("RemoteProtocolError", "ReadError"), told
     calls = records.read_calls(attempt / protocol.MODEL_CALLS)
     assert [call.outcome for call in calls] == [CallOutcome.LOST, CallOutcome.OK]
-    assert (calls[0].estimated, calls[1].usage) == (True, Usage(20, 5, None, None, 9, 4))
+    assert (calls[0].estimated, calls[1].usage) == (True, TokenUsage(20, 5, None, None, 9, 4))
     assert len(between.provider.asked) == 2
 
 

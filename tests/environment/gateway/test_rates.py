@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.environment.gateway.rates import SharedRate
+from mlebench_console.environment.gateway.rates import KeyRate
 from tests.clocks import HandClock
 
 
@@ -19,9 +19,9 @@ class Key:
         self.clock = HandClock()
         self.limits = {"requests": requests, "tokens": tokens}
 
-    def run(self, name: str) -> SharedRate:
+    def run(self, name: str) -> KeyRate:
         clock = self.clock.monotonic
-        return SharedRate(
+        return KeyRate(
             self.path, name, requests=self.limits["requests"], tokens=self.limits["tokens"], clock=clock
         )
 

@@ -20,14 +20,14 @@ from aiohttp import web
 from mlebench_console.environment.container.redaction import MARK
 from mlebench_console.environment.gateway import records
 from mlebench_console.environment.gateway.budget import SILENCE_SECONDS, Ledger, NoticeReader
-from mlebench_console.environment.gateway.dialects import Grant, Usage
+from mlebench_console.environment.gateway.dialects import Grant, TokenUsage
+from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
 from mlebench_console.environment.gateway.prices import price_table
-from mlebench_console.environment.gateway.rates import SharedRate
+from mlebench_console.environment.gateway.rates import KeyRate
 from mlebench_console.environment.gateway.recording import RecordedCall, Recorder, Secrets
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
-from mlebench_console.environment.gateway.server import Gateway, Service
+from mlebench_console.environment.gateway.server import Gateway, GatewaySettings
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import BudgetNotice, ModelProvider
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.amounts import Budget
 from tests.clocks import HandClock
@@ -35,7 +35,7 @@ from tests.environment.gateway import provider as loopback
 from tests.environment.gateway.provider import KEY, PIECES, TEXT, Provider
 
 TOKEN = "sk-mlebench-worthless"
-USAGE = Usage(input_tokens=20, cached_tokens=5, output_tokens=9, reasoning_tokens=4)
+USAGE = TokenUsage(input_tokens=20, cached_tokens=5, output_tokens=9, reasoning_tokens=4)
 
 
 @dataclass
@@ -90,7 +90,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             budget: Budget | None = None,
             notices: NoticeReader | None = None,
             recorder: Recorder | None = None,
-            rates: Mapping[str, SharedRate] | None = None,
+            rates: Mapping[str, KeyRate] | None = None,
         ) -> Between:
             provider = Provider()
             runner = web.AppRunner(provider.app(), shutdown_timeout=1.0)
@@ -100,7 +100,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             names = ("openai", "anthropic", "gemini")
             roots = {"openai": f"{there}/v1"}
             served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
-            service = Service(TOKEN, served, grants, dict.fromkeys(names, KEY))
+            service = GatewaySettings(TOKEN, served, grants, dict.fromkeys(names, KEY))
             ledger = Ledger(budget or Budget(), price_table({}), notices)
             journal = Journal(tmp_path, ledger.add)
             gateway = Gateway(
@@ -166,7 +166,7 @@ async def test_an_answer_passes_unchanged_and_its_usage_is_counted(
     call = await between.call()
     expected = USAGE
     if api == "messages":
-        expected = Usage(20, 5, 3, 2, 9)
+        expected = TokenUsage(20, 5, 3, 2, 9)
     assert (call.usage, call.estimated, call.outcome) == (expected, False, CallOutcome.OK)
     assert (call.api, call.asked_model, call.model) == (api, model, f"{model}-2026")
     assert call.stop_reason in ("stop", "completed", "end_turn", "STOP")
@@ -245,7 +245,7 @@ async def test_a_provider_that_wants_to_be_asked_later_is_heard(start: Start) ->
     assert KEY.encode() not in content
     call = await between.call()
     assert (call.outcome, call.status, call.retry_after) == (CallOutcome.ERROR, 429, 7.0)
-    assert call.usage == Usage()
+    assert call.usage == TokenUsage()
     assert "slow down" in call.problem
     assert KEY not in call.problem
 
@@ -288,7 +288,7 @@ async def test_a_provider_that_is_away_is_told_of_and_not_charged(start: Start) 
         assert answer.status == 502
         assert "can't be reached" in (await answer.json())["error"]["message"]
     call = await between.call()
-    assert (call.outcome, call.usage) == (CallOutcome.UNREACHABLE, Usage())
+    assert (call.outcome, call.usage) == (CallOutcome.UNREACHABLE, TokenUsage())
 
 
 async def test_a_redirect_is_not_followed_with_the_key(start: Start) -> None:
@@ -617,7 +617,9 @@ def test_a_call_under_way_when_the_gateway_died_counts_once(tmp_path: Path) -> N
     journal.end(ModelCall("1", 1.0, "openai", "chat", CallOutcome.OK, usage=USAGE))
     journal.begin(records.OpenCall("2", 2.0, "openai", "chat", "plain", True, 100, 80))
     for _ in range(2):
-        assert Journal(tmp_path).totals == records.Totals(calls=2, tokens=29 + 20)
+        counted: list[ModelCall] = []
+        Journal(tmp_path, counted.append)
+        assert [call.usage.input_tokens for call in counted] == [USAGE.input_tokens, 20]
     kept = {call.id: call for call in records.read_calls(tmp_path / protocol.MODEL_CALLS)}
     assert kept["1"].usage == USAGE
     assert (kept["2"].outcome, kept["2"].estimated) == (CallOutcome.LOST, True)
@@ -689,8 +691,8 @@ async def test_a_call_waits_for_its_turn_says_so_and_one_that_is_given_up_is_nev
 ) -> None:
     path = tmp_path / "key.rate"
     clock = HandClock()
-    rate = SharedRate(path, "own", requests=6, tokens=600_000, clock=clock.monotonic)
-    other = SharedRate(path, "other", requests=6, tokens=600_000, clock=clock.monotonic)
+    rate = KeyRate(path, "own", requests=6, tokens=600_000, clock=clock.monotonic)
+    other = KeyRate(path, "other", requests=6, tokens=600_000, clock=clock.monotonic)
     between = await start(rates={"openai": rate})
     asked = asking("chat", "plain", stream=False)
     await answered(between, *asked)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import layout
 from mlebench_console.environment.runner.docker.plans import Role, plans
-from mlebench_console.environment.runner.protocol import ModelProvider
 from tests.environment.runner.orders import order_with
 
 PROVIDERS = (

@@ -9,12 +9,13 @@ import os
 from pathlib import Path
 
 from mlebench_console.environment.container.processes import Process, ProcessTree, process_tree
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.records import Journal, OpenCall, OpenState
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings
 from mlebench_console.environment.runner.host.readings import Gpu
 from mlebench_console.environment.runner.host.usage import UsageMeter, limit_exceeded
-from mlebench_console.environment.runner.protocol import LimitExceeded, ModelProvider, Order
+from mlebench_console.environment.runner.protocol import LimitExceeded, Order
 from tests.environment.runner.orders import order_with
 
 GPUS = (

@@ -1,4 +1,4 @@
-"""`python -m mlebench_console.environment.gateway ATTEMPT`: forward an attempt's model calls until its agent has ended.
+"""`python -m mlebench_console.environment.runner.gateway ATTEMPT`: forward model calls until the agent has ended.
 
 Keys are read from files in memory, not from arguments or variables; requests and answers are not stored unless
 the order asks for a recording.
@@ -22,10 +22,10 @@ from mlebench_console.environment.container.relay import MAX_CONNECTIONS
 from mlebench_console.environment.gateway.budget import Ledger, NoticeReader
 from mlebench_console.environment.gateway.dialects import Grant
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
-from mlebench_console.environment.gateway.rates import SharedRate
+from mlebench_console.environment.gateway.rates import KeyRate
 from mlebench_console.environment.gateway.recording import Recorder, Secrets
 from mlebench_console.environment.gateway.records import Journal
-from mlebench_console.environment.gateway.server import Gateway, Service
+from mlebench_console.environment.gateway.server import Gateway, GatewaySettings
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.amounts import Budget
@@ -68,7 +68,7 @@ def main() -> int:
         return EXIT_SECOND
     order = protocol.read(attempt / protocol.ORDER, Order)
     by_variable = secrets.read_keys(attempt)
-    service = Service(
+    service = GatewaySettings(
         order.model_token,
         order.providers,
         frozenset(Grant(name) for name in order.model_grants),
@@ -90,12 +90,12 @@ def main() -> int:
     return 0
 
 
-def _rates(attempt: Path, order: Order, service: Service) -> dict[str, SharedRate]:
+def _rates(attempt: Path, order: Order, service: GatewaySettings) -> dict[str, KeyRate]:
     """Return the rate limit of each provider that has one."""
     # The order of a job states its own share, since the gateways of other hosts can't be consulted.
     alone = order.token if (attempt / protocol.JOB_CLAIM).exists() else ""
     return {
-        provider.name: SharedRate(
+        provider.name: KeyRate(
             secrets.rate_file(provider.url, service.keys.get(provider.name, ""), alone),
             order.token,
             requests=provider.requests_per_minute,

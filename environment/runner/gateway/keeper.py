@@ -15,7 +15,7 @@ from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import ServiceRestarted
 from mlebench_console.environment.container.warden import die_with
 from mlebench_console.environment.gateway.records import Journal
-from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner import gateway, protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.daemon_log import open_log
@@ -103,7 +103,7 @@ class GatewayKeeper:
         ends_with = os.getpid() if (self._attempt / protocol.JOB_CLAIM).exists() else None
         with open_log(self._attempt / protocol.GATEWAY_LOG) as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", "mlebench_console.environment.gateway", str(self._attempt)],
+                [sys.executable, "-I", "-m", gateway.__name__, str(self._attempt)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
