@@ -92,7 +92,7 @@ def test_the_first_frame_needs_no_state_and_no_engine() -> None:
         [
             sys.executable,
             "-c",
-            "import mlebench_console.console.tui.run, sys; sys.stdout.write(' '.join(sys.modules))",
+            "import mlebench_console.console.app.run, sys; sys.stdout.write(' '.join(sys.modules))",
         ],
         capture_output=True,
         text=True,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.app.app import ConsoleApp
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.theme import PALETTE_NAMES
 from mlebench_console.engine.control.status import lock_path

@@ -192,7 +192,7 @@ def require_terminal() -> None:
 def open_console(places: Places, appearance: Appearance, *, demo: bool = False) -> None:
     """Open the console and leave with its exit code."""
     require_terminal()
-    from mlebench_console.console.tui.run import run_console
+    from mlebench_console.console.app.run import run_console
 
     code = run_console(places, demo=demo, **asdict(appearance))
     if code:

@@ -24,8 +24,8 @@ def serve(
 ) -> None:
     """Show the console in a browser, on this machine only, at an address with a secret token."""
     try:
-        from mlebench_console.console.tui.serve import GuardedServer
-        from mlebench_console.console.tui.serve import serve as serve_until_ended
+        from mlebench_console.console.app.serve import GuardedServer
+        from mlebench_console.console.app.serve import serve as serve_until_ended
     except ImportError as error:
         raise EnvironmentProblem(
             "the console in a browser needs textual-serve",

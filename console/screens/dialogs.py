@@ -36,7 +36,7 @@ from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
-    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.base_app import BaseApp
     from mlebench_console.console.views.run import RunFacts
     from mlebench_console.state.records import Run
 
@@ -92,7 +92,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     """A box with a title, a hint below, and lines."""
 
     BOX: ClassVar[type[Widget]] = Vertical
-    app: ConsoleApp
+    app: BaseApp
 
     def __init__(self, title: str, hint: str = "") -> None:
         super().__init__()
@@ -398,7 +398,7 @@ def _question_lines(question: Question, screen_width: int, most: int) -> tuple[P
     return tuple(lines)
 
 
-def open_classify(app: ConsoleApp, chosen: Sequence[Run]) -> None:
+def open_classify(app: BaseApp, chosen: Sequence[Run]) -> None:
     """Open the dialog for those runs that have failed, or show a message if none has."""
     if app.refuses():
         return

@@ -1,1 +1,1 @@
-"""The Textual app: its shell, widgets, keys and look; screens are in `console.screens`."""
+"""What screens are made of: kinds of screens, widgets, keys, drawing, themes, and the terminal below them."""

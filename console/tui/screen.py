@@ -37,7 +37,7 @@ from mlebench_console.foundation.text import plural
 if TYPE_CHECKING:
     from textual.worker import WorkType
 
-    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.base_app import BaseApp
     from mlebench_console.foundation.problems import Problem
     from mlebench_console.state.database import Database
     from mlebench_console.state.records import Run, Sweep
@@ -99,7 +99,7 @@ class ConsoleScreen(Screen[None]):
     MODE: ClassVar[str] = ""
     SESSION_NAME: ClassVar[str] = ""
     AUTO_FOCUS = "LineList"
-    app: ConsoleApp
+    app: BaseApp
 
     def __init__(self) -> None:
         super().__init__()
@@ -361,7 +361,7 @@ class OpeningScreen(ConsoleScreen):
         return ()
 
 
-def _top_line(app: ConsoleApp, mode: str, width: int) -> Pieces:
+def _top_line(app: BaseApp, mode: str, width: int) -> Pieces:
     """Return the first line: the screen's title, what needs a person, the engine's health and the time."""
     clock: Pieces = (("   ", "text"), (wording.clock(app.now()), "text"), (" ", "text"))
     rights = [(*_health(app, detail), *clock) for detail in (3, 2, 1, 0, -1)]
@@ -374,7 +374,7 @@ def _top_line(app: ConsoleApp, mode: str, width: int) -> Pieces:
     return spread_fitting([_titles(mode, 0)], rights, width)
 
 
-def _health(app: ConsoleApp, detail: int) -> Pieces:
+def _health(app: BaseApp, detail: int) -> Pieces:
     """Return the health of engine and runs at a level of detail: -1 shows only problems, 3 everything."""
     engine, dot = app.engine, f" {app.signs.dot} "
     pieces: list[Piece] = []
@@ -417,7 +417,7 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
 
 
 def _notices(
-    app: ConsoleApp, troubles: Iterable[Piece], problems: Iterable[Problem], width: int
+    app: BaseApp, troubles: Iterable[Piece], problems: Iterable[Problem], width: int
 ) -> tuple[Pieces, ...]:
     """Return the notices, shown as long as they are true: problems, requests that can be undone, demo data."""
     found: list[Piece] = [*troubles, *((". ".join(str(problem).splitlines()), "bad") for problem in problems)]
@@ -430,7 +430,7 @@ def _notices(
     return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)
 
 
-def _troubles(app: ConsoleApp) -> list[Piece]:
+def _troubles(app: BaseApp) -> list[Piece]:
     """Return the most serious problem of the engine or the state."""
     found: list[Piece] = []
     condition, engine = app.condition, app.engine
@@ -478,12 +478,12 @@ def _footer(screen: ConsoleScreen, prompt: Prompt | None, width: int) -> Pieces:
     return spread(((" ", "text"), *(piece for pieces in own.values() for piece in pieces)), right, width)
 
 
-def _is_overdue(app: ConsoleApp) -> bool:
+def _is_overdue(app: BaseApp) -> bool:
     """Return whether the last undoable request should have been carried out by now, so that no engine is running."""
     return app.now() - (app.waiting[-1].not_before or 0.0) > _OVERDUE_SECONDS
 
 
-def _undo_line(app: ConsoleApp, width: int) -> Pieces:
+def _undo_line(app: BaseApp, width: int) -> Pieces:
     """Return the notice about the last undoable request: what will be done, in how many seconds, and the undo key."""
     last = app.waiting[-1]
     seconds = max(0, math.ceil((last.not_before or 0.0) - max(app.now(), last.filed_at)))
@@ -510,7 +510,7 @@ def _is_typed(name: str) -> bool:
     return character is not None and character.isprintable()
 
 
-def _named_key(app: ConsoleApp, key: str, label: str) -> Pieces:
+def _named_key(app: BaseApp, key: str, label: str) -> Pieces:
     name = key_name(key, ascii_only=app.settings.ascii_only)
     return (name, "accent"), (f" {label}  ", "dim")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.app.app import ConsoleApp
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.widgets.log_view import LogView

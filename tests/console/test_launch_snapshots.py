@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from mlebench_console.competitions import registry
-from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.app.app import ConsoleApp
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.theme import DARK, MONOCHROME, Palette
 from mlebench_console.console.views.launch import Composed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.app.app import ConsoleApp
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, Palette

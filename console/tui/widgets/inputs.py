@@ -1,6 +1,6 @@
 """Input widgets: fields, fields with a label, the prompt above the footer, and the completion of paths.
 
-The `:` command line, which uses them, is in `console.tui.commands`.
+The `:` command line, which uses them, is in `console.app.commands`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mlebench_console.console.tui.threads import in_daemon_thread
 from mlebench_console.console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
-    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.base_app import BaseApp
 
 # One cell wide, so that the cursor's position is right.
 _STANDS_FOR_UNPRINTABLE = "?"
@@ -35,7 +35,7 @@ _STANDS_FOR_UNPRINTABLE = "?"
 class TypingLine(Input):
     """An input that shows unprintable characters as marks; depends on internals of the pinned Textual."""
 
-    app: ConsoleApp
+    app: BaseApp
 
     def on_mount(self) -> None:
         """Switch off the blinking of the cursor, which would send bytes all the time."""
@@ -65,7 +65,7 @@ class Prompt(Widget):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
-    app: ConsoleApp
+    app: BaseApp
 
     @dataclass
     class Toggled(Message):
@@ -160,7 +160,7 @@ class LabelledField(Widget):
     LabelledField > .why { display: none; width: auto; max-width: 60%; }
     LabelledField.-wrong > .why { display: block; width: 60%; }
     """
-    app: ConsoleApp
+    app: BaseApp
 
     def __init__(self, label: str, field: Field, *, label_width: int = _LABEL_WIDTH) -> None:
         self._label = Painted(((label, "dim"),), classes="label")

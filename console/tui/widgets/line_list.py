@@ -22,7 +22,7 @@ from mlebench_console.console.tui.painting import overlaid, strip
 from mlebench_console.console.tui.widgets.inputs import Prompt
 
 if TYPE_CHECKING:
-    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.base_app import BaseApp
 
 
 @dataclass
@@ -41,7 +41,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     LineList { scrollbar-gutter: stable; }
     """
     BINDINGS = bindings("list", "matrix")
-    app: ConsoleApp
+    app: BaseApp
 
     class CursorMoved(Message):
         """The cursor has moved to another line or column."""

@@ -38,7 +38,7 @@ from mlebench_console.foundation.problems import EnvironmentProblem, UsageProble
 from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
-    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.base_app import BaseApp
 
 Asked = Literal["search", "filter", "time", "save"]
 
@@ -67,7 +67,7 @@ class LogPane(Widget):
     DEFAULT_CSS = (
         "LogPane { height: 1fr; width: 1fr; layout: vertical; } LogPane > .log-status { height: 1; }"
     )
-    app: ConsoleApp
+    app: BaseApp
 
     def compose(self) -> ComposeResult:
         """Yield the view, the status line and the prompts."""
@@ -115,7 +115,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     DEFAULT_CSS = "LogView { height: 1fr; width: 1fr; }"
     BINDINGS = bindings("log")
-    app: ConsoleApp
+    app: BaseApp
 
     @dataclass
     class Paged(Message):
@@ -413,7 +413,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._pager.stop()
         self._pager = None
 
-    def _deliver(self, app: ConsoleApp, file: LogFile, page: Page) -> None:
+    def _deliver(self, app: BaseApp, file: LogFile, page: Page) -> None:
         """Post a page from the pager's thread; `app` is passed because a closed view no longer has one."""
         if app.is_running:
             app.call_later(self.post_message, self.Paged(page, file))

@@ -12,7 +12,7 @@ from mlebench_console.console.roles import Pieces
 from mlebench_console.console.tui.painting import strip
 
 if TYPE_CHECKING:
-    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.base_app import BaseApp
 
 
 class Painted(Widget):
@@ -21,7 +21,7 @@ class Painted(Widget):
     DEFAULT_CSS = """
     Painted { height: auto; width: 1fr; }
     """
-    app: ConsoleApp
+    app: BaseApp
 
     def __init__(self, *lines: Pieces, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -109,6 +109,6 @@ def test_serving_tells_its_address_and_ends_when_asked(places: Places) -> None:
 
 def test_without_textual_serve_it_is_said_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
-    monkeypatch.delitem(sys.modules, "mlebench_console.console.tui.serve", raising=False)
+    monkeypatch.delitem(sys.modules, "mlebench_console.console.app.serve", raising=False)
     told = cli("serve")
     assert told.code == 5 and "mlebench-console[serve]" in told.err

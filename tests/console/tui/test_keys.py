@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.dom import DOMNode
 
+from mlebench_console.console.app.app import ConsoleApp
 from mlebench_console.console.screens.board import BoardScreen
 from mlebench_console.console.screens.code import CodeScreen, DiffScreen
 from mlebench_console.console.screens.compare import CompareScreen
@@ -26,7 +27,6 @@ from mlebench_console.console.screens.settings import SettingsScreen
 from mlebench_console.console.screens.sweep import SweepScreen
 from mlebench_console.console.screens.timeline import TimelineScreen
 from mlebench_console.console.screens.welcome import WelcomeScreen
-from mlebench_console.console.tui.app import ConsoleApp
 from mlebench_console.console.tui.config import read_settings
 from mlebench_console.console.tui.keys import TABLE, Key, KeyTable, key_name, rebound_keys
 from mlebench_console.console.tui.widgets.inputs import Field

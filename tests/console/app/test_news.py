@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mlebench_console.console.tui.news import desktop_sequence
+from mlebench_console.console.app.news import desktop_sequence
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.notifications.news import News
 from mlebench_console.engine.settings import NotificationKind, NotificationSettings

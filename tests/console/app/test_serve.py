@@ -18,7 +18,7 @@ import aiohttp
 import psutil
 import pytest
 
-from mlebench_console.console.tui.serve import GuardedServer
+from mlebench_console.console.app.serve import GuardedServer
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.console import worlds

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 
-from mlebench_console.console.tui.app import OPEN_DEMO, ConsoleApp
+from mlebench_console.console.app.app import OPEN_DEMO, ConsoleApp
 from mlebench_console.console.tui.config import read_settings
 from mlebench_console.console.tui.keys import SCREENS
 from mlebench_console.console.tui.terminal import IN_BROWSER
@@ -76,6 +76,6 @@ def _log_to_file(places: Places) -> None:
         return
     handler = logging.FileHandler(places.state_dir / "console.log", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger("console")
+    root = logging.getLogger("mlebench_console.console")
     root.handlers[:] = [handler]
     root.propagate = False

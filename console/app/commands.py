@@ -47,7 +47,7 @@ from mlebench_console.foundation.text import plural
 if TYPE_CHECKING:
     from textual.worker import WorkType
 
-    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.app.app import ConsoleApp
     from mlebench_console.console.views.code import Wanted
     from mlebench_console.engine.sweeps.removal import Loss
     from mlebench_console.state.database import Database

@@ -6,10 +6,8 @@ runs in background threads. Output to the terminal and the order of keys are in 
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Callable, Collection
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,40 +16,33 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 from textual import events
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions.action import NotApplicable
-from mlebench_console.console.roles import ASCII, UNICODE, Drawing, Signs
-from mlebench_console.console.sanitize import plain_lines
+from mlebench_console.console.app.news import NewsWatch, desktop_sequence
+from mlebench_console.console.app.screens import import_next_screens, make_screen
+from mlebench_console.console.tui.base_app import BaseApp
 from mlebench_console.console.tui.config import Settings, read_settings, require_usable, theme_named
-from mlebench_console.console.tui.keys import SCREENS, bindings, key_names
-from mlebench_console.console.tui.news import NewsWatch, desktop_sequence
+from mlebench_console.console.tui.keys import SCREENS, bindings
 from mlebench_console.console.tui.reader import Reader, StateCondition, StateHealth
 from mlebench_console.console.tui.screen import STALLED_SECONDS, ConsoleScreen, OpeningScreen, is_too_small
 from mlebench_console.console.tui.session import Session, read_session, write_session
 from mlebench_console.console.tui.stylesheet import CachedStylesheet
-from mlebench_console.console.tui.terminal import TerminalApp
-from mlebench_console.console.tui.theme import DARK, LIGHT, PALETTES, Palette
-from mlebench_console.console.tui.threads import in_daemon_thread
+from mlebench_console.console.tui.theme import DARK, LIGHT, PALETTES
 from mlebench_console.engine.notifications import news
 from mlebench_console.engine.notifications.news import News
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.clock import Clock, SystemClock
-from mlebench_console.foundation.problems import Problem
 
 # Modules that the first frame does not need are imported where they are used: imports take half of the console's
 # start-up time.
 if TYPE_CHECKING:
-    from textual.notifications import Notification, Notify
     from textual.screen import Screen
-    from textual.worker import WorkType
 
     from mlebench_console.console.actions.action import Action
-    from mlebench_console.console.screens.dialogs import ConfirmScreen
-    from mlebench_console.console.views.concerns import Concern, Troubles
+    from mlebench_console.console.views.concerns import Troubles
     from mlebench_console.engine.control import Answer, EngineStatus
     from mlebench_console.engine.requests import Request
     from mlebench_console.engine.settings import Value
     from mlebench_console.state.database import Database
-    from mlebench_console.state.records import FiledRequest, Run
+    from mlebench_console.state.records import FiledRequest
 
 log = logging.getLogger(__name__)
 
@@ -69,39 +60,20 @@ _SESSION_EVERY_TICKS = 10
 # Actions that need nothing from the current screen, so their keys work before its queries are answered.
 _SCREEN_INDEPENDENT = ("app.go(", "app.leave")
 _MODE_NAMES = tuple(name for name, *_ in SCREENS)
-# The screens most likely to be opened next; imported in advance, so that opening the first one is not slower.
-_IMPORTED_AHEAD = ("run", "sweep", "dialogs")
 
 
-def _make_screen(name: str) -> Any:
-    return getattr(
-        importlib.import_module(f"mlebench_console.console.screens.{name}"), f"{name.capitalize()}Screen"
-    )()
-
-
-class ConsoleApp(TerminalApp):
+class ConsoleApp(BaseApp):
     """The operator's console over one state directory.
 
     Attributes:
-        condition: whether the state can be read, as of the reader's last check.
-        engine: the engine's last status; None before the first.
-        sweep_id: the sweep that was shown last.
-        known_sweeps: the sweep names that the `:` line completes.
-        known_runs: the runs that the `:` line completes: those of the sweep that was shown last.
-        session: the session as it was saved last.
         news: finds new events since its last check.
-        waiting: the requests of all consoles that can still be undone.
-        host_concerns: problems of the engine, its machine, and of reading the state.
-        needed: how many things need a person now; None until the state has been read.
     """
 
     CSS_PATH = "console.tcss"
     TITLE = "mlebench-console"
     BINDINGS = bindings("app")
     ENABLE_COMMAND_PALETTE = False
-    MODES: ClassVar[dict[str, Any]] = {
-        name: partial(_make_screen, name) for name in ("welcome", *_MODE_NAMES)
-    }
+    MODES: ClassVar[dict[str, Any]] = {name: partial(make_screen, name) for name in ("welcome", *_MODE_NAMES)}
 
     def __init__(
         self,
@@ -113,27 +85,10 @@ class ConsoleApp(TerminalApp):
         demo: bool = False,
         clock: Clock | None = None,
     ) -> None:
-        super().__init__()
-        self.places = places
-        self.settings = settings
-        self.readonly = readonly
-        self.demo = demo
-        self.clock: Clock = clock or SystemClock()
-        self.condition = StateCondition()
-        self.engine: EngineStatus | None = None
-        self._is_engine_known = False
-        self.sweep_id: str | None = None
-        self.known_sweeps: tuple[str, ...] = ()
-        self.known_runs: tuple[Run, ...] = ()
-        self.session = Session()
+        super().__init__(places, settings, readonly=readonly, demo=demo, clock=clock or SystemClock())
         self.news = NewsWatch(self.clock)
-        self.waiting: tuple[FiledRequest, ...] = ()
-        self.host_concerns: tuple[Concern, ...] = ()
-        self.needed: int | None = None
         self._troubles: Troubles | None = None
         self._counted_in = -1.0
-        # The messages on the screen by their text, and how often each was sent.
-        self._repeated: dict[str, tuple[Notification, int]] = {}
         self._first_screen = screen or ""
         self._ticks = 0
         self._redrawn_in = -1
@@ -149,51 +104,6 @@ class ConsoleApp(TerminalApp):
             on_condition=partial(self.call_later, self.take_condition),
             on_engine=partial(self.call_later, self.take_engine),
         )
-
-    # Services for screens.
-
-    @property
-    def palette(self) -> Palette:
-        """The theme's styles."""
-        return self.settings.palette
-
-    @property
-    def signs(self) -> Signs:
-        """The signs: Unicode, or ASCII for terminals that show nothing else."""
-        return ASCII if self.settings.ascii_only else UNICODE
-
-    @property
-    def drawing(self) -> Drawing:
-        """What all drawings depend on: the moment, the signs, and the names of the keys."""
-        ascii_only = self.settings.ascii_only
-        return Drawing(self.now(), self.signs, key_names(self.settings.keys, ascii_only=ascii_only))
-
-    def now(self) -> float:
-        """Return the time."""
-        return self.clock.now()
-
-    def say(self, text: str, *, bad: bool = False) -> None:
-        """Show a message for some seconds."""
-        harmless = "\n".join(plain_lines(text))
-        self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
-
-    def on_notify(self, event: Notify) -> None:
-        """Merge a message with the same one on the screen and count it; Textual shows the result."""
-        sent = event.notification
-        before, times = self._repeated.get(sent.message, (sent, 0))
-        times = times + 1 if before in self._notifications and not before.has_expired else 1
-        self._repeated = {
-            text: (one, count) for text, (one, count) in self._repeated.items() if not one.has_expired
-        }
-        self._repeated[sent.message] = (sent, times)
-        if times > 1:
-            self._unnotify(before)
-            sent.message += f" ({self.signs.times}{times})"
-
-    def copy_path(self, path: Path) -> None:
-        """Copy a path to the terminal's clipboard."""
-        self.copy_to_clipboard("\n".join(plain_lines(str(path))))
-        self.say(f"copied {path}")
 
     # Start and end.
 
@@ -220,7 +130,7 @@ class ConsoleApp(TerminalApp):
         self.reader.watch("waiting", requests.waiting, partial(self.call_later, self.take_waiting))
         self.reader.start()
         self.set_interval(_TICK_SECONDS, self._tick)
-        self.set_timer(_TICK_SECONDS, partial(self.in_background, _import_ahead))
+        self.set_timer(_TICK_SECONDS, partial(self.in_background, import_next_screens))
 
     def on_unmount(self) -> None:
         """End the reader with the app."""
@@ -311,7 +221,7 @@ class ConsoleApp(TerminalApp):
 
     def action_command_line(self, text: str = "") -> None:
         """Open the command line, with the beginning of a command."""
-        from mlebench_console.console.tui.commands import CommandLine
+        from mlebench_console.console.app.commands import CommandLine
 
         if not self.screen.is_modal and not self.screen.query(CommandLine):
             # Messages would cover the suggestions.
@@ -363,16 +273,6 @@ class ConsoleApp(TerminalApp):
             lambda subject: self.push_screen(ExportScreen(subject)),
         )
 
-    def read_state(self, query: Callable[[Database], Result], then: Callable[[Result], object]) -> None:
-        """Run a query once in the background and pass the answer to `then`; problems are shown as messages."""
-        from mlebench_console.state.database import open_for_reading
-
-        def read() -> Result:
-            with closing(open_for_reading(self.places.state_dir)) as database:
-                return query(database)
-
-        self.in_background(read, then)
-
     def action_help(self) -> None:
         """Show the keys of this screen."""
         from mlebench_console.console.screens.dialogs import HelpScreen
@@ -409,15 +309,6 @@ class ConsoleApp(TerminalApp):
         return not isinstance(screen, OpeningScreen) and any(key in each.keys for each in independent)
 
     # Actions: ask for confirmation, send requests to the engine, show the answers.
-
-    def act(self, plan: Callable[P, Action], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Carry out the action that `plan` returns, or show why it does not apply."""
-        try:
-            action = plan(*args, **kwargs)
-        except NotApplicable as problem:
-            self.say(str(problem))
-        else:
-            self.carry_out(action)
 
     def carry_out(self, action: Action, then: Callable[[Answer], None] | None = None) -> None:
         """Ask the action's question, if it has one, then file its requests and show the engine's answers.
@@ -488,7 +379,7 @@ class ConsoleApp(TerminalApp):
         self.in_background(partial(control.withdraw, self.places, last.id), done)
 
     def confirm(
-        self, question: ConfirmScreen, then: Callable[[], None], fewer: Callable[[], None] | None = None
+        self, question: Screen[str], then: Callable[[], None], fewer: Callable[[], None] | None = None
     ) -> None:
         """Ask a question and call `then` if the answer is yes, or `fewer` if it is that one."""
         does = {"yes": then, "fewer": fewer}
@@ -503,12 +394,6 @@ class ConsoleApp(TerminalApp):
         with self._context():
             self.push_screen(question, answered)
 
-    def refuses(self) -> bool:
-        """Return whether the console is read-only, and show a message if so."""
-        if self.readonly:
-            self.say("this console is read-only")
-        return self.readonly
-
     def start_engine(self) -> None:
         """Start the engine and show that it runs."""
         from mlebench_console.engine import control
@@ -519,40 +404,6 @@ class ConsoleApp(TerminalApp):
 
         if not self.refuses():
             self.in_background(partial(control.ensure_running, self.places), started)
-
-    # Work in the background.
-
-    def in_background(
-        self, work: Callable[[], Result], then: Callable[[Result], object] | None = None
-    ) -> None:
-        """Run slow work in a thread and pass its result to `then`; problems are shown as messages.
-
-        Screens use their own `in_background`, which is cancelled with the screen and can drop outdated results.
-        """
-        # A partial rather than a coroutine, which would never be awaited if the console ended before its start.
-        finish: WorkType[None] = partial(self.finish, work, then)
-        self.run_worker(finish)
-
-    async def finish(
-        self, work: Callable[[], Result], then: Callable[[Result], object] | None = None
-    ) -> None:
-        """Run work in a thread, wait for it and pass its result to `then`; problems are shown as messages."""
-        try:
-            result = await in_daemon_thread(work)
-        except Problem as problem:
-            self._say_if_seen(str(problem), bad=not isinstance(problem, NotApplicable))
-        except Exception as error:
-            # A failure on one screen must not end the console; the traceback goes to the log.
-            log.exception("working for a screen")
-            self._say_if_seen(f"failed: {error!r}\nsee console.log in the state directory", bad=True)
-        else:
-            if then is not None and not self.is_ending:
-                then(result)
-
-    def _say_if_seen(self, text: str, *, bad: bool) -> None:
-        # Background work may outlive the console.
-        if not self.is_ending:
-            self.say(text, bad=bad)
 
     # The state, the engine and the news.
 
@@ -574,11 +425,6 @@ class ConsoleApp(TerminalApp):
         self.refresh_frames()
         self.notify_of(self.news.of_engine(self.engine))
         self._note_host()
-
-    @property
-    def is_host_known(self) -> bool:
-        """Whether both the state and the engine have been looked at."""
-        return self._is_engine_known and self.condition.health is not StateHealth.UNKNOWN
 
     @property
     def unread(self) -> str:
@@ -732,8 +578,3 @@ def _read_troubles(database: Database) -> Troubles:
     from mlebench_console.console.views.concerns import read_troubles
 
     return read_troubles(database)
-
-
-def _import_ahead() -> None:
-    for module in _IMPORTED_AHEAD:
-        importlib.import_module(f"mlebench_console.console.screens.{module}")
