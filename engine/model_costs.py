@@ -3,89 +3,47 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import PriceTable, Tier, added
-from mlebench_console.state.usage.model_calls import ModelUse
+from mlebench_console.state.usage.model_calls import CallCounts, ModelUse, counts_of
 
 CURRENCY = "USD"
-_TOKENS = tuple(field.name for field in fields(TokenUsage))
+TOKENS = tuple(field.name for field in fields(TokenUsage))
+CALLS = ("calls", "errors", "limited", "refused", "estimated")
 _MOST_NAMED = 4
-_CALLS = ("calls", "errors", "limited", "refused", "estimated")
 
 
 @dataclass(frozen=True)
-class ModelTotal:
+class ModelTotal(CallCounts):
     """All calls to one model.
 
     Attributes:
-        charged: the US dollars charged to budgets.
         cost: in US dollars; None where its price is not known.
     """
 
     provider: str
     model: str
-    calls: int
-    errors: int
-    limited: int
-    refused: int
-    estimated: int
-    usage: TokenUsage
-    charged: float
     cost: float | None
-
-
-@dataclass(frozen=True)
-class Spending:
-    """The total of some calls, of one run or of many."""
-
-    models: tuple[ModelTotal, ...] = ()
-
-    def _sum(self, count: Callable[[ModelTotal], int | None]) -> int:
-        return sum(count(total) or 0 for total in self.models)
-
-    @property
-    def calls(self) -> int:
-        """How many calls were sent to providers."""
-        return self._sum(lambda total: total.calls)
-
-    @property
-    def errors(self) -> int:
-        """How many of them have no complete answer."""
-        return self._sum(lambda total: total.errors)
-
-    @property
-    def limited(self) -> int:
-        """How many of these a provider has rate-limited (status 429)."""
-        return self._sum(lambda total: total.limited)
-
-    @property
-    def refused(self) -> int:
-        """How many further calls the gateway did not send."""
-        return self._sum(lambda total: total.refused)
-
-    @property
-    def estimated(self) -> int:
-        """How many calls have estimated tokens."""
-        return self._sum(lambda total: total.estimated)
 
     @property
     def usage(self) -> TokenUsage:
         """The tokens of all of them."""
-        return _added(total.usage for total in self.models)
+        return usage_of(self)
 
-    @property
-    def tokens(self) -> int:
-        """All tokens of prompts and answers."""
-        return self._sum(lambda total: (total.usage.input_tokens or 0) + (total.usage.output_tokens or 0))
+    def document(self) -> dict[str, Any]:
+        """Return it as it stands in JSON documents."""
+        return {**asdict(self), "usage": asdict(self.usage)}
 
-    @property
-    def charged(self) -> float:
-        """US dollars charged to budgets, including answers whose price is not known."""
-        return sum(total.charged for total in self.models)
+
+@dataclass(frozen=True)
+class Spending(CallCounts):
+    """The total of some calls, of one run or of many."""
+
+    models: tuple[ModelTotal, ...] = ()
 
     @property
     def cost(self) -> float | None:
@@ -95,7 +53,7 @@ class Spending:
     @property
     def least_cost(self) -> float:
         """US dollars for the models whose price is known."""
-        return _cost(self.models)
+        return sum(total.cost or 0.0 for total in self.models)
 
     @property
     def unpriced(self) -> tuple[str, ...]:
@@ -105,12 +63,7 @@ class Spending:
     def document(self) -> dict[str, Any]:
         """Return it as it stands in JSON documents."""
         return {
-            "calls": self.calls,
-            "errors": self.errors,
-            "limited": self.limited,
-            "refused": self.refused,
-            "estimated": self.estimated,
-            **asdict(self.usage),
+            **{name: getattr(self, name) for name in (*CALLS, *TOKENS)},
             "cost": self.cost,
             "least_cost": self.least_cost,
             "currency": CURRENCY,
@@ -123,15 +76,10 @@ def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
     by_model: defaultdict[tuple[str, str], list[ModelUse]] = defaultdict(list)
     for use in uses:
         by_model[use.provider, use.model].append(use)
-    totals = []
-    for (provider, model), found in by_model.items():
-        usage = TokenUsage(**_sums(_TOKENS, found))
-        cost = added(_cost_of(use, prices) for use in found)
-        charged = sum(use.charged for use in found)
-        totals.append(
-            ModelTotal(provider, model, **_sums(_CALLS, found), usage=usage, charged=charged, cost=cost)
-        )
-    return Spending(tuple(totals))
+    return _spending(
+        ModelTotal(*key, added(_cost_of(use, prices) for use in found), **counts_of(found))
+        for key, found in by_model.items()
+    )
 
 
 def known_cost(uses: Iterable[ModelUse], prices: PriceTable) -> float:
@@ -139,25 +87,21 @@ def known_cost(uses: Iterable[ModelUse], prices: PriceTable) -> float:
     return sum(_cost_of(use, prices) or 0.0 for use in uses)
 
 
-def together(parts: Iterable[Spending]) -> Spending:
+def sum_of(parts: Iterable[Spending]) -> Spending:
     """Add up several totals."""
     by_model: defaultdict[tuple[str, str], list[ModelTotal]] = defaultdict(list)
     for part in parts:
         for total in part.models:
             by_model[total.provider, total.model].append(total)
-    return Spending(
-        tuple(
-            ModelTotal(
-                provider,
-                model,
-                **_sums(_CALLS, found),
-                usage=_added(total.usage for total in found),
-                charged=sum(total.charged for total in found),
-                cost=None if any(total.cost is None for total in found) else _cost(found),
-            )
-            for (provider, model), found in by_model.items()
-        )
+    return _spending(
+        ModelTotal(*key, added(total.cost for total in found), **counts_of(found))
+        for key, found in by_model.items()
     )
+
+
+def usage_of(counts: CallCounts) -> TokenUsage:
+    """Return the tokens of some calls."""
+    return TokenUsage(*(getattr(counts, name) for name in TOKENS))
 
 
 def named(models: Sequence[str]) -> str:
@@ -166,18 +110,10 @@ def named(models: Sequence[str]) -> str:
     return ", ".join(models[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
+def _spending(totals: Iterable[ModelTotal]) -> Spending:
+    models = tuple(totals)
+    return Spending(models, **counts_of(models))
+
+
 def _cost_of(use: ModelUse, prices: PriceTable) -> float | None:
-    usage = TokenUsage(*(getattr(use, name) for name in _TOKENS))
-    return prices.cost_of(use.model, usage, Tier(use.prompt_above, use.service))
-
-
-def _cost(totals: Iterable[ModelTotal]) -> float:
-    return sum(total.cost or 0.0 for total in totals)
-
-
-def _added(usages: Iterable[TokenUsage]) -> TokenUsage:
-    return TokenUsage(**_sums(_TOKENS, list(usages)))
-
-
-def _sums(names: Sequence[str], counted: Sequence[ModelUse | ModelTotal | TokenUsage]) -> dict[str, int]:
-    return {name: sum(getattr(one, name) or 0 for one in counted) for name in names}
+    return prices.cost_of(use.model, usage_of(use), Tier(use.prompt_above, use.service))

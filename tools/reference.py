@@ -84,7 +84,7 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ),
     (
         "runs calls",
-        "`spending` as in `runs show`, with `totals` by model, and `calls`",
+        "`spending` as in `runs show`, with `totals` by model (each with its tokens as `usage` too), and `calls`",
         (ModelTotal, ModelCall),
     ),
     (

@@ -20,7 +20,7 @@ def check(context: typer.Context, json: Json = False) -> None:
     prices = model_prices(places_of(context).config_file)
     with reading_state(context) as database:
         totals = spending_of(model_calls.of_all(database), prices).models
-    used = [total for total in totals if total.usage.input_tokens or total.usage.output_tokens]
+    used = [total for total in totals if total.input_tokens or total.output_tokens]
     missing = [total for total in used if total.cost is None]
     if json:
         say_json(
@@ -32,8 +32,8 @@ def check(context: typer.Context, json: Json = False) -> None:
                         "provider": total.provider,
                         "model": total.model,
                         "calls": total.calls,
-                        "input_tokens": total.usage.input_tokens,
-                        "output_tokens": total.usage.output_tokens,
+                        "input_tokens": total.input_tokens,
+                        "output_tokens": total.output_tokens,
                     }
                     for total in missing
                 ],
@@ -46,8 +46,8 @@ def check(context: typer.Context, json: Json = False) -> None:
                 "provider": lambda total: total.provider,
                 "model": lambda total: total.model,
                 "calls": lambda total: f"{total.calls:,}",
-                "input tokens": lambda total: f"{total.usage.input_tokens:,}",
-                "output tokens": lambda total: f"{total.usage.output_tokens:,}",
+                "input tokens": lambda total: f"{total.input_tokens:,}",
+                "output tokens": lambda total: f"{total.output_tokens:,}",
             },
             right=("calls", "input tokens", "output tokens"),
         )

@@ -230,7 +230,7 @@ def _cost(row: ModelTotal, _drawing: Drawing) -> str:
 MODEL_USE = Noun[ModelTotal](
     "model",
     key=lambda row: (row.provider, row.model),
-    document=asdict,
+    document=ModelTotal.document,
     fields=(
         NounField("model", lambda row, _: row.model, 8, grows=48),
         NounField("provider", lambda row, _: row.provider, 10, role="dim", drop=5),

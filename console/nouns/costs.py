@@ -157,11 +157,10 @@ def in_words(spending: Spending) -> str:
     """Write the usage and costs of model calls in one line; empty if none were counted."""
     if not spending.models:
         return ""
-    usage = spending.usage
     marked = f" ({spending.estimated:,} calls estimated)" if spending.estimated else ""
     return (
-        f"model calls: {spending.calls:,}, {usage.input_tokens:,} tokens in and {usage.output_tokens:,} out{marked},"
-        f" {cost_in_words(spending)}"
+        f"model calls: {spending.calls:,}, {spending.input_tokens:,} tokens in"
+        f" and {spending.output_tokens:,} out{marked}, {cost_in_words(spending)}"
     )
 
 
@@ -202,12 +201,11 @@ def money(dollars: float) -> str:
 
 def tokens_in_words(spending: Spending) -> Iterable[str]:
     """Write the numbers of tokens in short parts: input (cached), output (reasoning)."""
-    usage = spending.usage
     mark = "~" if spending.estimated else ""
-    cached = f" ({many(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
-    reasoning = f" ({many(usage.reasoning_tokens)} reasoning)" if usage.reasoning_tokens else ""
-    yield f"{mark}{many(usage.input_tokens)} in{cached}"
-    yield f"{mark}{many(usage.output_tokens)} out{reasoning}"
+    cached = f" ({many(spending.cached_tokens)} cached)" if spending.cached_tokens else ""
+    reasoning = f" ({many(spending.reasoning_tokens)} reasoning)" if spending.reasoning_tokens else ""
+    yield f"{mark}{many(spending.input_tokens)} in{cached}"
+    yield f"{mark}{many(spending.output_tokens)} out{reasoning}"
 
 
 def many(count: float | None) -> str:

@@ -1255,7 +1255,7 @@ def _calls(
     # In few lines the last calls are more useful than the charts.
     is_short = height < _LINES_FOR_COURSE
     lines += [] if is_short else course
-    most_used = sorted(spent.models, key=lambda each: (-(each.usage.input_tokens or 0), each.model))
+    most_used = sorted(spent.models, key=lambda each: (-each.input_tokens, each.model))
     drawing = Drawing(now, signs)
     names = "model provider calls failed in cached to_cache out reasoned cost"
     models = Table(MODEL_USE.columns(names), most_used, width, drawing)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from mlebench_console.competitions import registry
-from mlebench_console.engine.model_costs import Spending, together
+from mlebench_console.engine.model_costs import Spending, sum_of
 from mlebench_console.engine.scoreboard.model import (
     COLUMNS,
     Cell,
@@ -194,7 +194,7 @@ def costs_of(evidence: Evidence, competition_id: str | None = None) -> Costs | N
     priced = [(trial, spending.cost) for trial, spending in measured if spending.cost is not None]
     by_bytes = [costs for _trial, costs in counting if costs.counted is Counted.BYTES]
     lost = [costs.spending for trial, costs in known if trial.ended and not trial.counts]
-    spending = together(spent for _trial, spent in measured)
+    spending = sum_of(spent for _trial, spent in measured)
     return Costs(
         runs=len(counting),
         measured=len(measured),
@@ -206,7 +206,7 @@ def costs_of(evidence: Evidence, competition_id: str | None = None) -> Costs | N
         priced=len(priced),
         total=math.fsum(cost for _trial, cost in priced),
         medals=sum(trial.has(Measure.ANY_MEDAL) for trial, _cost in priced),
-        aside=together([*lost, *(costs.earlier for _trial, costs in known)]),
+        aside=sum_of([*lost, *(costs.earlier for _trial, costs in known)]),
         price_date=evidence.prices.checked.isoformat(),
         own_prices=_priced_by(PriceSource.OPERATOR, evidence.prices, spending),
         listed_prices=_priced_by(PriceSource.GENAI_PRICES, evidence.prices, spending),

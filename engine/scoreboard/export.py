@@ -8,7 +8,7 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from mlebench_console.competitions.judging import Judgement
 from mlebench_console.competitions.model import Edition
 from mlebench_console.engine.grading.batch import REPORT_SUFFIX, BatchReport
 from mlebench_console.engine.grading.report import Report, make_report
-from mlebench_console.engine.model_costs import CURRENCY
+from mlebench_console.engine.model_costs import CALLS, CURRENCY, TOKENS
 from mlebench_console.engine.rungroups import (
     MAPPING_NAME,
     SUBMISSION,
@@ -44,7 +44,6 @@ from mlebench_console.engine.scoreboard.model import (
     Standing,
     Trial,
 )
-from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.foundation.clock import iso
 from mlebench_console.foundation.files import csv_text, write_json, write_text
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
@@ -604,15 +603,13 @@ def write_bundle(
 
 def _cost_lines(evidence: Evidence) -> Iterator[Sequence[object]]:
     """Yield the lines of a table of each run's model calls, tokens and cost; an unknown cost is empty."""
-    tokens = [field.name for field in fields(TokenUsage)]
-    calls = ("calls", "errors", "limited", "refused", "estimated")
     yield (
         "competition_id",
         "seed",
         "result_counts",
         "counted",
-        *calls,
-        *tokens,
+        *CALLS,
+        *TOKENS,
         "cost_usd",
         "unpriced_models",
     )
@@ -620,12 +617,10 @@ def _cost_lines(evidence: Evidence) -> Iterator[Sequence[object]]:
         if trial.costs is None:
             continue
         spent = trial.costs.measured
-        numbers: list[object] = [""] * (len(calls) + len(tokens) + 2)
+        numbers: list[object] = [""] * (len(CALLS) + len(TOKENS) + 2)
         if spent is not None:
-            numbers = [getattr(spent, name) for name in calls] + [
-                getattr(spent.usage, name) for name in tokens
-            ]
-            numbers += [
+            numbers = [
+                *(getattr(spent, name) for name in (*CALLS, *TOKENS)),
                 "" if spent.cost is None else f"{spent.cost:.6f}",
                 spreadsheet_text(" ".join(spent.unpriced)),
             ]

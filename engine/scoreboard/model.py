@@ -483,11 +483,10 @@ class Costs:
         """Return the tokens as text; empty where none were measured."""
         if not self.measured:
             return ""
-        usage = self.spending.usage
         return (
-            f"{usage.input_tokens:,} in ({usage.cached_tokens:,} read from caches,"
-            f" {usage.cache_write_tokens:,} written to them), {usage.output_tokens:,} out"
-            f" ({usage.reasoning_tokens:,} reasoning), {self.tokens_per_run:,.0f} a run"
+            f"{self.spending.input_tokens:,} in ({self.spending.cached_tokens:,} read from caches,"
+            f" {self.spending.cache_write_tokens:,} written to them), {self.spending.output_tokens:,} out"
+            f" ({self.spending.reasoning_tokens:,} reasoning), {self.tokens_per_run:,.0f} a run"
         )
 
     def cost_in_words(self) -> str:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from mlebench_console.foundation.amounts import Amounts
 from mlebench_console.state.database import Database
 
 
-@dataclass(frozen=True)
-class ModelUse:
-    """The calls of one attempt to one model, in one price tier.
+@dataclass(frozen=True, kw_only=True)
+class CallCounts:
+    """How many calls were made, and what they used.
 
     Attributes:
-        model: the provider's name for it; the requested one where the provider never answered.
-        prompt_above: the price threshold, in tokens, that each of their prompts exceeds; 0 for none.
-        service: the service tier, such as `priority`; empty for the ordinary one.
         calls: calls sent to the provider, including failed ones.
         errors: those of them without a complete answer.
         limited: those of them that the provider rate-limited (status 429).
@@ -26,14 +24,8 @@ class ModelUse:
         output_tokens: of all answers, including reasoning.
         charged: the US dollars charged to budgets for them; an answer of a model version without a price is charged
             at the requested model's price.
-        last_at: the time of the last of them.
     """
 
-    attempt_id: int
-    provider: str
-    model: str
-    prompt_above: int = 0
-    service: str = ""
     calls: int = 0
     errors: int = 0
     limited: int = 0
@@ -46,7 +38,6 @@ class ModelUse:
     output_tokens: int = 0
     reasoning_tokens: int = 0
     charged: float = 0.0
-    last_at: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -59,6 +50,34 @@ class ModelUse:
         return Amounts(self.calls, self.tokens, self.charged)
 
 
+_COUNTS = tuple(field.name for field in fields(CallCounts))
+
+
+def counts_of(parts: Iterable[CallCounts]) -> dict[str, Any]:
+    """Return the sums of all counts, by the names of the fields."""
+    found = list(parts)
+    return {name: sum(getattr(part, name) for part in found) for name in _COUNTS}
+
+
+@dataclass(frozen=True)
+class ModelUse(CallCounts):
+    """The calls of one attempt to one model, in one price tier.
+
+    Attributes:
+        model: the provider's name for it; the requested one where the provider never answered.
+        prompt_above: the price threshold, in tokens, that each of their prompts exceeds; 0 for none.
+        service: the service tier, such as `priority`; empty for the ordinary one.
+        last_at: the time of the last of them.
+    """
+
+    attempt_id: int
+    provider: str
+    model: str
+    prompt_above: int = 0
+    service: str = ""
+    last_at: float = 0.0
+
+
 @dataclass(frozen=True)
 class UseOfRun(ModelUse):
     """A `ModelUse` with its run, and whether it is of the run's latest attempt, whose result counts."""
@@ -68,7 +87,6 @@ class UseOfRun(ModelUse):
 
 
 _KEY = ("attempt_id", "provider", "model", "prompt_above", "service")
-_ADDED = tuple(field.name for field in fields(ModelUse) if field.name not in (*_KEY, "last_at"))
 _OF_RUN = "SELECT model_use.* FROM model_use JOIN attempts ON attempts.id = attempt_id"
 
 
@@ -80,7 +98,7 @@ def offset(database: Database, attempt_id: int) -> int:
 
 def add(database: Database, attempt_id: int, uses: Sequence[ModelUse], new_offset: int) -> None:
     """Add the usage up to an offset of an attempt's file of calls, and record the offset."""
-    added = ", ".join(f"{name} = {name} + excluded.{name}" for name in _ADDED)
+    added = ", ".join(f"{name} = {name} + excluded.{name}" for name in _COUNTS)
     names = [field.name for field in fields(ModelUse)]
     with database.transaction():
         database.execute_many(

@@ -37,7 +37,7 @@ def test_calls_of_several_tiers_are_added_up_each_at_its_price(tmp_path: Path) -
     state.close()
     assert len(uses) == 3
     (total,) = spending_of(uses, PRICES).models
-    assert (total.calls, total.usage.input_tokens) == (4, 600_000)
+    assert (total.calls, total.input_tokens) == (4, 600_000)
     assert total.cost == pytest.approx(0.1 + 0.1 + 0.9 + 0.05)
     unpriced = spending_of([*uses, use_of(attempt_id, call(1, "priority"), PRICES)], PRICES)
     assert unpriced.unpriced == ("m",)
