@@ -3,7 +3,7 @@
     SUBMISSION = Noun(
         "submission",
         key=lambda row: row.submission.id,
-        document=lambda row: asdict(row.submission),
+        document=lambda row, _now: asdict(row.submission),
         fields=(
             NounField("number", lambda row, _: str(row.submission.sequence), 4, right=True, drop=2),
             NounField("standing", draw_standing, 14, order=by_standing, matches=stands),
@@ -91,6 +91,14 @@ def shortest(cell: Cell) -> int:
 
 
 @dataclass(frozen=True)
+class Order(Generic[Row]):
+    """An order of rows: how people call it, and the rank of a row, the first one the lowest."""
+
+    words: str
+    rank: Callable[[Row, Drawing], Any]
+
+
+@dataclass(frozen=True)
 class NounField(Generic[Row]):
     """One thing that is said of each row: its title and cell, and how a column of it is laid out.
 
@@ -105,7 +113,7 @@ class NounField(Generic[Row]):
         role: the role of its text; `title_role` is that of its title.
         gap: the number of empty cells before it.
         usual: the text of rows of which there is nothing to say, beside "", "-" and "0".
-        order: returns the rank of a row, with which rows can be sorted by it; None where they can't.
+        order: how rows are sorted by it; None where they can't be.
         matches: returns whether `name:value` in a filter selects a row; None where a filter can't name it.
         words: whether a filter searches its text for free words.
         wraps: the most lines on which its text goes on below its row, where that has room; 1 if it is cut instead.
@@ -123,7 +131,7 @@ class NounField(Generic[Row]):
     title_role: Role = "dim"
     gap: int = 2
     usual: str = ""
-    order: Callable[[Row, Drawing], Any] | None = None
+    order: Order[Row] | None = None
     matches: Callable[[Row, str], bool] | None = None
     words: bool = False
     wraps: int = 1
@@ -155,13 +163,13 @@ class Noun(Generic[Row]):
         name: as people call it.
         fields: all that a list may say of a row.
         key: identifies a row; the cursor and marks stay with it when rows change.
-        document: returns a row as JSON's object: the record with its codes, data and texts, not its fields.
+        document: returns a row as JSON's object at a time: the record with its codes, data and texts, not its fields.
     """
 
     name: str
     fields: Columns[Row]
     key: Callable[[Row], Any]
-    document: Callable[[Row], dict[str, Any]]
+    document: Callable[[Row, float], dict[str, Any]]
 
     def columns(self, names: str, **layouts: Mapping[str, Any]) -> tuple[NounField[Row], ...]:
         """Return the fields of these names, separated by spaces, some with another layout."""
@@ -173,13 +181,14 @@ class Noun(Generic[Row]):
         named = {field.name: field for field in self.fields if field.matches is not None}
         return RowFilter(self, text, *parse_terms(text, named))
 
+    def order(self, name: str) -> Order[Row]:
+        """Return the order by the field of a name, which has one."""
+        return next(field.order for field in self.fields if field.name == name and field.order is not None)
+
     def ordered(self, rows: Iterable[Row], sorting: SortOrder[str], drawing: Drawing) -> list[Row]:
-        """Sort rows by the field that the order names; rows of one rank keep their order."""
-        order = next((field.order for field in self.fields if field.name == sorting.by), None)
-        if order is None:
-            return list(rows)
-        rank = order
-        return sorted(rows, key=lambda row: rank(row, drawing), reverse=sorting.reversed)
+        """Sort rows by the field that `sorting` names; rows of one rank keep their order."""
+        order = self.order(sorting.by)
+        return sorted(rows, key=lambda row: order.rank(row, drawing), reverse=sorting.reversed)
 
 
 @dataclass(frozen=True)

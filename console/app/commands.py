@@ -24,6 +24,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.console import wording
 from mlebench_console.console.actions import runs, sweeps
 from mlebench_console.console.actions.action import Action
+from mlebench_console.console.nouns.run import checked_filter, filter_words
 from mlebench_console.console.pieces import cells_of, fit, foreign
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.sanitize import plain
@@ -33,7 +34,6 @@ from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.theme import THEME_NAMES
 from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.views.sweep import checked_filter, filter_words
 from mlebench_console.engine.requests import (
     PauseSweep,
     ResumeSweep,

@@ -25,29 +25,34 @@ from mlebench_console.console.cli.common import (
     places_of,
     reading_state,
 )
-from mlebench_console.console.cli.output import complain, say, say_json, say_logs, say_rows, say_table
+from mlebench_console.console.cli.output import (
+    complain,
+    drawing,
+    say,
+    say_json,
+    say_logs,
+    say_rows,
+    say_table,
+)
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, RunState
-from mlebench_console.state.records import HERE
 
 if TYPE_CHECKING:
     from mlebench_console.console.actions.action import Action
     from mlebench_console.console.logs.following import RunLog
     from mlebench_console.console.logs.reader import LogFile
     from mlebench_console.console.nouns.call import RunCalls
+    from mlebench_console.console.nouns.run import RunRow
     from mlebench_console.console.views.code import Version, VersionCode, VersionDifference
     from mlebench_console.engine.runs.causes import CauseGroup
     from mlebench_console.engine.scoreboard.audit import RunAudit
     from mlebench_console.environment.runner.code_snapshots import KeptFile
     from mlebench_console.state.database import Database
-    from mlebench_console.state.records import Attempt, Run, Sweep
+    from mlebench_console.state.records import Run, Sweep
 
 # How often a log that is followed is looked for in a new attempt.
 _RENEWED_SECONDS = 2.0
-# Room for five decimals of nearly every score.
-SCORE_WIDTH = 12
-_NOTES_WIDTH = 60
 _CAUSE_WIDTH = 80
 _SWEEPS_WIDTH = 40
 _MOST_KEYS = 8
@@ -81,8 +86,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """List the runs, of one sweep or all."""
-    from mlebench_console.console.nouns.competition import split_of
-    from mlebench_console.console.views.sweep import checked_filter
+    from mlebench_console.console.nouns.run import RUN, checked_filter, run_rows
     from mlebench_console.engine.settings import read_filters
     from mlebench_console.state import runs, sweeps
 
@@ -93,15 +97,17 @@ def list_(
             runs.of_sweep(database, sweeps.get(database, sweep).id) if sweep else runs.of_all_sweeps(database)
         )
         elsewhere = runs.placed_elsewhere(database)
+        limits = {one.id: one.spec.time_limit_seconds for one in sweeps.all_sweeps(database)}
+    how = drawing()
     chosen = [
-        run
-        for run in found
-        if (state is None or run.state is state) and wanted.accepts(run, split_of(run.competition_id))
+        row
+        for row in run_rows(found, limits, elsewhere)
+        if (state is None or row.run.state is state) and wanted.accepts(row, how)
     ]
     if json:
-        say_json([run_facts(run, elsewhere.get(run.id)) for run in chosen])
+        say_json([RUN.document(row, how.now) for row in chosen])
     elif chosen:
-        say_runs(chosen, elsewhere, of_one_sweep=bool(sweep))
+        say_runs(chosen, of_one_sweep=bool(sweep))
     else:
         say("no runs")
 
@@ -117,7 +123,7 @@ def filters(
     json: Json = False,
 ) -> None:
     """List saved filters of runs, save one, or remove one; they are stored in config.toml, as [filters]."""
-    from mlebench_console.console.views.sweep import checked_filter
+    from mlebench_console.console.nouns.run import checked_filter
     from mlebench_console.engine.settings import read_filters, save_filter
 
     config_file = places_of(context).config_file
@@ -146,6 +152,7 @@ def filters(
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
     from mlebench_console.console.nouns.competition import competition
+    from mlebench_console.console.nouns.run import RUN, run_rows
     from mlebench_console.console.nouns.submission import SUBMISSION, submission_rows
     from mlebench_console.console.views.run import read_validations
     from mlebench_console.engine import control
@@ -168,9 +175,14 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     prices = model_prices(places_of(context).config_file)
     spending = spending_of(uses, prices)
     engine = control.status(places_of(context))
+    (row,) = run_rows(
+        [found],
+        {sweep.id: sweep.spec.time_limit_seconds},
+        {found.id: attempts[-1]} if attempts else {},
+    )
     if json:
         say_json(
-            run_facts(found, attempts[-1] if attempts else None)
+            RUN.document(row, time.time())
             | {
                 "attempts_made": [
                     asdict(attempt)
@@ -191,7 +203,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
             }
         )
         return
-    say_runs([found], {found.id: attempts[-1]} if attempts else {})
+    say_runs([row])
     say_notes(found)
     if queued is not None:
         say(wording.waiting(queued, engine, time.time()))
@@ -260,7 +272,7 @@ def calls(
             {
                 "totals": [asdict(total) for total in found.spending.models],
                 **found.spending.document(),
-                "calls": [CALL.document(row) for row in found.calls],
+                "calls": [CALL.document(row, time.time()) for row in found.calls],
                 "under_way": [asdict(call) for call in found.under_way],
             }
         )
@@ -727,8 +739,10 @@ def shell(
 
 def _say_audit(found: RunAudit) -> None:
     """Print an audit trail, hashes in full."""
+    from mlebench_console.console.nouns.run import run_rows
+
     dataset, spec = found.dataset, found.sweep.spec
-    say_runs([found.run])
+    say_runs(run_rows([found.run], {found.sweep.id: spec.time_limit_seconds}))
     say()
     say(f"agent    {spec.agent_id}, version {found.sweep.agent_version}")
     say(f"dataset  edition {spec.edition}, descriptions {dataset.descriptions}")
@@ -758,61 +772,12 @@ def _say_audit(found: RunAudit) -> None:
         say(f"{wording.date_and_time(event.at)}  {event.text}")
 
 
-def run_facts(run: Run, attempt: Attempt | None = None) -> dict[str, Any]:
-    """Return a run's record as JSON's object, and for how long nothing has happened in it.
+def say_runs(rows: Sequence[RunRow], *, of_one_sweep: bool = False) -> None:
+    """Print one line a run."""
+    from mlebench_console.console.nouns.run import RUN
 
-    With its attempt, where a batch system has that while the run is live, also what that says of its job.
-    """
-    job = None
-    if attempt is not None and attempt.placement != HERE and run.is_live:
-        job = {
-            "placement": attempt.placement,
-            "number": attempt.job,
-            "node": attempt.node,
-            "waits_for": attempt.waits_for,
-            "starts_at": attempt.starts_at,
-            "priority": attempt.job_priority,
-            "staged_bytes": attempt.staged_bytes,
-            "to_stage_bytes": attempt.to_stage_bytes,
-        }
-    return asdict(run) | {"idle_seconds": _idle(run, time.time()), "job": job}
-
-
-def say_runs(
-    runs: Sequence[Run], elsewhere: Mapping[int, Attempt] | None = None, *, of_one_sweep: bool = False
-) -> None:
-    """Print one line a run; `elsewhere` are the attempts, by run, of those that a batch system may have."""
-    from mlebench_console.engine.needs.waits import job_wait
-
-    now = time.time()
-
-    def why(run: Run) -> str:
-        attempt = (elsewhere or {}).get(run.id)
-        where = ""
-        if attempt is not None and attempt.placement != HERE and run.is_live:
-            wait = job_wait(attempt)
-            where = f"on {attempt.node}".strip() if wait is None else wording.waits(wait, now)
-        return run.failure_text or wording.grading_trouble(run, now) or where
-
-    say_table(
-        runs,
-        {
-            "run": lambda run: str(run.id),
-            **({} if of_one_sweep else {"sweep": lambda run: run.sweep_id}),
-            "competition": lambda run: run.competition_id,
-            "seed": lambda run: str(run.seed),
-            "result": _result,
-            "score": lambda run: wording.score(run.score, SCORE_WIDTH),
-            "took": lambda run: wording.duration(_took(run, now)),
-            "idle": lambda run: wording.duration(_idle(run, now)),
-            "attempts": lambda run: str(run.attempts),
-            "why": why,
-            "notes": wording.annotation,
-        },
-        right=("run", "seed", "score", "took", "idle", "attempts"),
-        limits={"notes": _NOTES_WIDTH},
-        optional={"attempts": "1", "notes": ""},
-    )
+    sweep = "" if of_one_sweep else "sweep "
+    say_rows(RUN.columns(f"run {sweep}competition seed state score took idle attempts why notes"), rows)
 
 
 def write_note(
@@ -884,19 +849,6 @@ def say_notes(subject: Run | Sweep) -> bool:
         )
         say(f"note  {subject.note}{when}")
     return bool(subject.tags or subject.note)
-
-
-def _result(run: Run) -> str:
-    """Return what a finished run earned; of others the state, the class of a failure, and what they earned so far."""
-    earned = run.outcome or run.standing
-    if run.state is RunState.FINISHED and earned is not None:
-        return wording.outcome(earned)
-    state = f"{run.state} ({_class(run)})" if run.failure_class else str(run.state)
-    return state if earned is None else f"{state}, {wording.outcome(earned)}"
-
-
-def _class(run: Run) -> str:
-    return f"{run.failure_class}, suspected: {run.suspected}" if run.suspected else f"{run.failure_class}"
 
 
 def find_run(database: Database, text: str) -> Run:
@@ -973,17 +925,6 @@ def _say_causes(groups: Sequence[CauseGroup], now: float) -> None:
         limits={"what": _CAUSE_WIDTH, "sweeps": _SWEEPS_WIDTH},
         spare=("splits", "newest", "sweeps"),
     )
-
-
-def _took(run: Run, now: float) -> float | None:
-    return None if run.started_at is None else (run.ended_at or now) - run.started_at
-
-
-def _idle(run: Run, now: float) -> float | None:
-    """Return for how long nothing has happened in a running run; None for others."""
-    if run.state is not RunState.RUNNING or run.last_activity_at is None:
-        return None
-    return max(0.0, now - run.last_activity_at)
 
 
 def _found(context: typer.Context, names: list[str]) -> list[Run]:

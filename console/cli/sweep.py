@@ -42,7 +42,6 @@ from mlebench_console.console.cli.runs import (
     Tags,
     Yes,
     put_tags,
-    run_facts,
     say_notes,
     say_runs,
     write_note,
@@ -288,6 +287,7 @@ def show(
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
     from mlebench_console.console.nouns.costs import KnownPrices, sweep_costs
+    from mlebench_console.console.nouns.run import RUN, run_rows
     from mlebench_console.console.views.overview import sweep_lines
     from mlebench_console.engine.control import status
     from mlebench_console.engine.providers import model_prices
@@ -311,12 +311,13 @@ def show(
 
         say(write_toml(options_of(launch_of(sweep, rows, own))).rstrip("\n"))
         return
+    rows_of_runs = run_rows(members, {sweep.id: sweep.spec.time_limit_seconds}, elsewhere)
     costs = sweep_costs(sweep, members, uses, KnownPrices(table), line.counts.medals)
     if json:
         say_json(
             sweep_facts(line)
             | {
-                "runs": [run_facts(run, elsewhere.get(run.id)) for run in members],
+                "runs": [RUN.document(row, now) for row in rows_of_runs],
                 "model_use": [asdict(use) for found in uses.values() for use in found],
                 "costs": None if costs is None else costs.document(),
                 "budgets": [standing.document() for standing in shared],
@@ -334,7 +335,7 @@ def show(
 
         say(costs_in_words(costs))
     say()
-    say_runs(members, elsewhere, of_one_sweep=True)
+    say_runs(rows_of_runs, of_one_sweep=True)
 
 
 @app.command()

@@ -186,7 +186,7 @@ _TIMES = (wording.date_and_time, wording.day_and_time, wording.clock_seconds)
 CALL = Noun[CallRow](
     "call",
     key=lambda row: row.call.id,
-    document=lambda row: {"attempt": row.attempt, **asdict(row.call)},
+    document=lambda row, _now: {"attempt": row.attempt, **asdict(row.call)},
     fields=(
         NounField(
             "came",
@@ -230,7 +230,7 @@ def _cost(row: ModelTotal, _drawing: Drawing) -> str:
 MODEL_USE = Noun[ModelTotal](
     "model",
     key=lambda row: (row.provider, row.model),
-    document=ModelTotal.document,
+    document=lambda row, _now: row.document(),
     fields=(
         NounField("model", lambda row, _: row.model, 8, grows=48),
         NounField("provider", lambda row, _: row.provider, 10, role="dim", drop=5),
@@ -246,7 +246,7 @@ MODEL_USE = Noun[ModelTotal](
 TRAFFIC = Noun[NetworkUse](
     "host",
     key=lambda row: row.host,
-    document=asdict,
+    document=lambda row, _now: asdict(row),
     fields=(
         NounField("host", lambda row, _: row.host, 20, grows=60, title="by bytes only, at"),
         NounField("connections", lambda row, _: f"{row.connections:,}", 11, right=True, gap=1),

@@ -97,7 +97,7 @@ def _score(row: SubmissionRow, _drawing: Drawing) -> str:
 SUBMISSION = Noun[SubmissionRow](
     "submission",
     key=lambda row: row.submission.id,
-    document=lambda row: asdict(row.submission),
+    document=lambda row, _now: asdict(row.submission),
     fields=(
         NounField("attempt", lambda row, _: str(row.attempt), 7, right=True),
         NounField("number", lambda row, _: str(row.submission.sequence), 4, right=True, role="dim", drop=2),

@@ -23,6 +23,11 @@ from mlebench_console.console.actions.action import NotApplicable, Question
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.logs.reader import last_lines
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
+from mlebench_console.console.nouns.run import (
+    IDLE_LETTER,
+    LATE_LETTER,
+    UNGRADABLE_LETTER,
+)
 from mlebench_console.console.pieces import cells_of, foreign, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
@@ -30,7 +35,6 @@ from mlebench_console.console.tui.keys import Context, bindings, key_name, key_n
 from mlebench_console.console.tui.screen import fit_to_terminal
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.run_cell import IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER
 from mlebench_console.engine.runs.causes import lasting_cause
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, Outcome

@@ -16,6 +16,12 @@ from mlebench_console.console.nouns.cause import group_text, splits_of
 from mlebench_console.console.nouns.competition import ORDER
 from mlebench_console.console.nouns.costs import cost_forms
 from mlebench_console.console.nouns.outcomes import outcome_role
+from mlebench_console.console.nouns.run import (
+    IDLE_LETTER,
+    LATE_LETTER,
+    UNGRADABLE_LETTER,
+    draw_kind,
+)
 from mlebench_console.console.pieces import (
     Line,
     cells_of,
@@ -35,12 +41,6 @@ from mlebench_console.console.tui.keys import Key, key_names
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
-from mlebench_console.console.tui.widgets.run_cell import (
-    IDLE_LETTER,
-    LATE_LETTER,
-    UNGRADABLE_LETTER,
-    draw_kind,
-)
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.concerns import Concern, Concerns, concerns
 from mlebench_console.console.views.events import ListedEvent, sweeps_in_words
@@ -537,8 +537,8 @@ class _Drawing:
         """Return the number of runs by outcome or state, with the signs of the bar."""
         groups: list[Pieces] = []
         for kind, count in sweep.tally.items():
-            drawn = draw_kind(kind, self.signs)
-            groups.append(((f"{drawn.sign}{count}", drawn.role),))
+            sign, role = draw_kind(kind, self.signs)
+            groups.append(((f"{sign}{count}", role),))
         between: Piece = (" ", "text")
         # All of them or none: a part could be mistaken for all.
         counts = joined(groups, between, 1000)
@@ -866,9 +866,9 @@ def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
     """Return the bar of a sweep's runs by outcome or state: for each the sign and its share of the bar."""
     pieces: list[Piece] = []
     for kind, cells in shared_out(sweep.tally, width).items():
-        drawn = draw_kind(kind, signs)
+        sign, role = draw_kind(kind, signs)
         filled = signs.bar_empty if kind is RunState.QUEUED else signs.bar_segment
-        pieces.append((drawn.sign + filled * (cells - 1), drawn.role))
+        pieces.append((sign + filled * (cells - 1), role))
     return tuple(pieces)
 
 

@@ -26,6 +26,7 @@ from mlebench_console.console.nouns.call import CALL, MODEL_USE, TRAFFIC, CallHi
 from mlebench_console.console.nouns.cause import group_text
 from mlebench_console.console.nouns.costs import MOST_OF_BUDGET, many, money, short_cost, tokens_in_words
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
+from mlebench_console.console.nouns.run import RunRow, draw_run, state_role
 from mlebench_console.console.nouns.submission import NO_REASON, SUBMISSION, SubmissionRow, submission_rows
 from mlebench_console.console.pieces import (
     Line,
@@ -51,7 +52,6 @@ from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.ruler import distances, medal_role, ruler
-from mlebench_console.console.tui.widgets.run_cell import draw_run, state_role
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.events import ListedEvent, joined_steps
 from mlebench_console.console.views.run import (
@@ -561,7 +561,8 @@ def _pane_names(current: str, width: int, signs: Signs) -> Pieces:
 
 def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Pieces:
     run, limit = facts.run, facts.sweep.spec.time_limit_seconds
-    drawn = draw_run(run, signs, now, limit, facts.attempt)
+    row = RunRow(run, limit, facts.attempt)
+    drawn = draw_run(row, Drawing(now, signs))
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
     # Amber where Overview wants a live run looked at.
     role = drawn.role if run.is_live else state_role(run)

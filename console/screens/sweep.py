@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from mlebench_console.console import wording
 from mlebench_console.console.actions import runs, sweeps
 from mlebench_console.console.actions.action import applies
-from mlebench_console.console.fields import REST, Cell, Forms, Rest
+from mlebench_console.console.fields import Cell, Forms, NounField, Rest, RowFilter
 from mlebench_console.console.lists import Marks, SortOrder
-from mlebench_console.console.nouns.cause import group_text
 from mlebench_console.console.nouns.competition import percentile_of
 from mlebench_console.console.nouns.costs import (
     MOST_OF_BUDGET,
@@ -22,6 +21,7 @@ from mlebench_console.console.nouns.costs import (
     short_cost,
     tokens_in_words,
 )
+from mlebench_console.console.nouns.run import RUN, RunRow, draw_run, filter_words
 from mlebench_console.console.pieces import (
     ColumnSpan,
     Line,
@@ -36,7 +36,7 @@ from mlebench_console.console.pieces import (
     spread_fitting,
     width_of,
 )
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.screens.dialogs import open_classify
 from mlebench_console.console.screens.logs import RunLogsScreen
 from mlebench_console.console.tui.keys import Key
@@ -45,34 +45,18 @@ from mlebench_console.console.tui.screen import NOT_READ, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.inputs import LastWord
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
-from mlebench_console.console.tui.widgets.run_cell import Drawn, draw_run
-from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.sweep import (
-    BENCHMARK,
-    NEED,
-    CompetitionRow,
-    RunFilter,
-    RunOrder,
-    SplitGroup,
-    SweepBoard,
-    filter_words,
-    order_name,
-    ordered_board,
-    parse_filter,
-    sweep_board,
-)
+from mlebench_console.console.tui.widgets.table import Table
+from mlebench_console.console.views.sweep import CompetitionRow, SplitGroup, SweepBoard, first_of, sweep_board
 from mlebench_console.engine.model_costs import named
-from mlebench_console.engine.needs.waits import Wait, job_wait
-from mlebench_console.engine.runs.causes import CauseKind, cause_now, group_by_cause, idle_since
+from mlebench_console.engine.runs.causes import CauseKind
 from mlebench_console.engine.scoreboard import Interim
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
-from mlebench_console.state.records import Attempt, Run, Sweep
+from mlebench_console.state.records import Run, Sweep
 
 if TYPE_CHECKING:
     from textual.suggester import Suggester
 
-    from mlebench_console.competitions.model import Thresholds
     from mlebench_console.console.screens.run import RunFiles
     from mlebench_console.console.views.run import RunFacts
     from mlebench_console.engine.control import EngineStatus
@@ -100,7 +84,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._run_ids: dict[tuple[Hashable, int], int] = {}
         self._is_dense = False
         self._cursor_wanted: int | None = None
-        self._order_of_matrix, self._order_of_table = BENCHMARK, NEED
+        self._order_of_matrix, self._order_of_table = _OF_MATRIX, _OF_TABLE
         # The pane's data: the run, the data of its files, and when they were read.
         self._facts: RunFacts | None = None
         self._files: RunFiles | None = None
@@ -145,31 +129,31 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             "sweep.classify": lambda: applies(runs.classify_question, self._chosen()),
             "sweep.logs": lambda: len(self._chosen()) > 1,
             "sweep.diff": lambda: len(self._compared()) == 2,
-            "sweep.log": lambda: (run := self._run()) is not None and run.attempts > 0,
+            "sweep.log": lambda: (row := self._row()) is not None and row.run.attempts > 0,
         }.get(key.id)
         return can is None or can()
 
     def session_values(self) -> SessionValues:
         """Return the filter, the order, matrix or table, and the run under the cursor."""
-        run = self._run() if self.is_composed() else None
+        row = self._row() if self.is_composed() else None
         return {
             **super().session_values(),
-            "order": self._order_of_matrix.by.name,
+            "order": self._order_of_matrix.by,
             "turned": "yes" if self._order_of_matrix.reversed else "",
-            "table_order": self._order_of_table.by.name,
+            "table_order": self._order_of_table.by,
             "table_turned": "yes" if self._order_of_table.reversed else "",
             "view": "table" if self._as_table else "matrix",
             "dense": {None: "", True: "yes", False: "no"}[self._wants_dense],
-            "run": str(run.id) if run is not None else "",
+            "run": str(row.run.id) if row is not None else "",
         }
 
     def restore(self, values: SessionValues) -> None:
         """Restore the filter, the order, the view and the cursor."""
         super().restore(values)
-        order = RunOrder.__members__.get(values.get("order", ""), BENCHMARK.by)
-        self._order_of_matrix = SortOrder(order, bool(values.get("turned")))
-        order = RunOrder.__members__.get(values.get("table_order", ""), NEED.by)
-        self._order_of_table = SortOrder(order, bool(values.get("table_turned")))
+        self._order_of_matrix = _order_named(values.get("order", ""), values.get("turned"), _OF_MATRIX)
+        self._order_of_table = _order_named(
+            values.get("table_order", ""), values.get("table_turned"), _OF_TABLE
+        )
         self._as_table = values.get("view") == "table"
         self._wants_dense = {"yes": True, "no": False}.get(values.get("dense", ""))
         if self._cursor_wanted is None and values.get("run", "").isdecimal():
@@ -202,15 +186,18 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             *_header(board, whole, self.app.now(), self.app.engine, signs), *self._filter_line(board, whole)
         )
         if self._as_table:
-            found = board.in_table(self._filter)
-            rows = {row.competition_id: row for row in board.rows}
-            columns = _table_columns(self._draw_context(board), rows, width)
+            found = self._shown()
             table = Table(
-                columns, found, width, signs, sorting=self._sorting, mark=lambda run: run.id in self.marks
+                _table_columns(board, width),
+                found,
+                width,
+                self.app.drawing,
+                sorting=self._sorting,
+                mark=lambda row: row.run.id in self.marks,
             )
-            self._run_ids = {(run.id, 0): run.id for run in found}
+            self._run_ids = {(row.run.id, 0): row.run.id for row in found}
             self._rows_below = 0
-            shown.show([table.line(run, key=run.id) for run in found], heading=table.heading())
+            shown.show([table.line(row, key=RUN.key(row)) for row in found], heading=table.heading())
         else:
             if self._cursor_wanted is None:
                 self._keep_cursor()
@@ -224,7 +211,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
                 self.place_detail()
             if self._is_dense and self._cursor_wanted is None:
                 # The first line may be a heading beside another block's competition.
-                self._cursor_wanted = next((run.id for run in self._shown()), None)
+                self._cursor_wanted = next(iter(self.shown_keys()), None)
         self._put_wanted_cursor()
         self._draw_about()
         self.draw_detail()
@@ -303,26 +290,32 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def cursor_key(self) -> int | None:
         """The number of the run under the cursor."""
-        run = self._run()
-        return None if run is None else run.id
+        row = self._row()
+        return None if row is None else row.run.id
 
     def shown_keys(self) -> list[int]:
         """Return the numbers of the runs that pass the filter."""
-        return [run.id for run in self._shown()]
+        return [row.run.id for row in self._shown()]
 
     def keys_between(self, one: int, other: int) -> Iterable[int]:
         """Return the runs between two lines of the table, or in the rectangle between two cells of the matrix."""
-        board = self._board
-        if board is None:
-            return ()
-        ends = [run for run in board.runs if run.id in (one, other)]
-        between = board.between_in_table if self._as_table else board.between_in_matrix
-        return [run.id for run in between(self._filter, ends[0], ends[-1])]
+        if self._as_table:
+            return super().keys_between(one, other)
+        seeds = sorted(row.run.seed for row in self._shown() if row.run.id in (one, other))
+        competitions = list(dict.fromkeys(row.run.competition_id for row in self._shown()))
+        ends = [row.run.competition_id for row in self._shown() if row.run.id in (one, other)]
+        first, last = competitions.index(ends[0]), competitions.index(ends[-1])
+        return [
+            row.run.id
+            for row in self._shown()
+            if row.run.competition_id in competitions[first : last + 1]
+            and seeds[0] <= row.run.seed <= seeds[-1]
+        ]
 
     def on_title_clicked(self, message: TitleClicked) -> None:
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
         scrolled = self.line_list.scroll_y
-        self._sort(self._sorting.chosen(RunOrder(message.by)))
+        self._sort(self._sorting.chosen(message.by))
         # Keep the title under the mouse for a second click.
         self.line_list.scroll_to(y=scrolled, animate=False)
 
@@ -362,25 +355,29 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def action_mark_row(self) -> None:
         """Mark all shown runs of the competition, or remove their marks."""
-        row = self._row()
-        if row is not None:
-            self.mark(self.marks.all_toggled(run.id for run in row.shown(self._filter)))
+        current = self._row()
+        if current is not None:
+            name = current.run.competition_id
+            self.mark(
+                self.marks.all_toggled(row.run.id for row in self._shown() if row.run.competition_id == name)
+            )
 
     def action_mark_failed(self) -> None:
         """Mark every shown run that failed."""
-        self.mark(self.marks.added(run.id for run in self._shown() if run.state is RunState.FAILED))
+        failed = (row.run.id for row in self._shown() if row.run.state is RunState.FAILED)
+        self.mark(self.marks.added(failed))
 
     def action_next_failed(self) -> None:
         """Put the cursor on the next run that failed, is idle, or is late."""
         if self._board is None:
             self.app.say(NOT_READ)
             return
-        board, now, current = self._board, self.app.now(), self._run()
-        found = [run.id for run in self._shown() if board.needs_somebody(run, now)]
+        now, current = self.app.now(), self.cursor_key()
+        found = [row.run.id for row in self._shown() if row.needs_somebody(now)]
         if not found:
             self.app.say("no run has failed here, and no live one needs you")
             return
-        after = found.index(current.id) + 1 if current is not None and current.id in found else 0
+        after = found.index(current) + 1 if current in found else 0
         self._cursor_wanted = found[after % len(found)]
         self._put_wanted_cursor()
         self._draw_about()
@@ -406,7 +403,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def action_order(self) -> None:
         """Show the competitions and runs in the next order."""
-        self._sort(SortOrder(self._sorting.by.next()))
+        after = _ORDERS.index(self._sorting.by) + 1
+        self._sort(SortOrder(_ORDERS[after % len(_ORDERS)]))
 
     def action_turn(self) -> None:
         """Reverse the order."""
@@ -438,7 +436,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def action_integrity(self) -> None:
         """Show the detectors' findings in its runs."""
         if self._board is not None:
-            self.app.show_integrity(self._board.sweep.name, [run.id for run in self._board.runs])
+            self.app.show_integrity(self._board.sweep.name, [row.run.id for row in self._board.runs])
 
     def action_pause(self) -> None:
         """Pause or resume the sweep."""
@@ -455,9 +453,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._read = board
         if board is not None:
             self.app.known_sweeps = board.all_sweeps
-            self.app.known_runs = board.runs
+            self.app.known_runs = tuple(row.run for row in board.runs)
             self.app.sweep_id = board.sweep.id
-            self.marks = self.marks.restricted_to(run.id for run in board.runs)
+            self.marks = self.marks.restricted_to(row.run.id for row in board.runs)
         self._arrange()
 
     def _take_facts(self, facts: RunFacts) -> None:
@@ -481,11 +479,11 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def _arrange(self) -> None:
         if self._read is not None:
-            self._board = ordered_board(self._read, self._sorting, self.app.now())
+            self._board = self._read.ordered(self._sorting, self.app.drawing)
         else:
             self._board = None
 
-    def _sort(self, sorting: SortOrder[RunOrder]) -> None:
+    def _sort(self, sorting: SortOrder[str]) -> None:
         """Sort the board; the cursor stays on its run."""
         if self._as_table:
             self._order_of_table = sorting
@@ -496,78 +494,75 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self.redraw()
 
     @property
-    def _sorting(self) -> SortOrder[RunOrder]:
+    def _sorting(self) -> SortOrder[str]:
         """The order of the view that is shown; each view has its own."""
         return self._order_of_table if self._as_table else self._order_of_matrix
 
     @property
-    def _filter(self) -> RunFilter:
-        return parse_filter(self.app.settings.filters.get(self.words, self.words))
-
-    def _draw_context(self, board: SweepBoard) -> _Context:
-        limit = board.sweep.spec.time_limit_seconds
-        with_nodes = self.line_list.line_width >= _WITH_NODES
-        return _Context(self.app.now(), limit, self.app.signs, board.elsewhere, with_nodes)
+    def _filter(self) -> RowFilter[RunRow]:
+        return RUN.filter(self.app.settings.filters.get(self.words, self.words))
 
     def _matrix(self, board: SweepBoard, width: int) -> list[Line]:
         """Return the competitions by split with their seeds side by side; only runs that pass the filter are drawn."""
-        chosen, signs = self._filter, self.app.signs
-        context = self._draw_context(board)
-        groups = [
-            (group, [row for row in group.rows if row.shown(chosen) or not chosen]) for group in board.groups
-        ]
+        chosen, drawing = self._filter, self.app.drawing
+        # The runs that are drawn: all that pass the filter.
+        passing = {row.run.id for row in board.runs if chosen.accepts(row, drawing)}
+
+        def has_shown(row: CompetitionRow) -> bool:
+            return not chosen or any(each is not None and each.run.id in passing for each in row.runs)
+
+        groups = [(group, list(filter(has_shown, group.rows))) for group in board.groups]
         groups = [(group, rows) for group, rows in groups if rows]
         shown = [row for _group, rows in groups for row in rows]
         height = self.line_list.size.height
         # Including headings, totals, and lines between groups.
         fits = len(shown) + 3 * len(groups) - 1 <= height
-        dense = _dense(groups, board.sweep.spec.seeds, width, height, signs)
+        dense = _dense(groups, board.sweep.spec.seeds, width, height, drawing.signs)
         self._is_dense = dense.shows_all and not fits if self._wants_dense is None else self._wants_dense
         if self._is_dense:
-            lines, self._run_ids = dense.lines(context, chosen, self.marks)
+            lines, self._run_ids = dense.lines(drawing, passing, self.marks)
             return lines
         self._run_ids = {
-            (row.competition_id, place): run.id
+            (row.competition_id, place): each.run.id
             for row in shown
-            for place, run in enumerate(row.runs)
-            if run is not None
+            for place, each in enumerate(row.runs)
+            if each is not None
         }
-        table = Table(
-            _matrix_columns(board, context, chosen, self.marks), shown, width, signs, sorting=self._sorting
-        )
+        columns = _matrix_columns(board, passing, self.marks, with_nodes=width >= _WITH_NODES)
+        table = Table(columns, shown, width, drawing, sorting=self._sorting)
         lines = []
         for group, rows in groups:
             lines += [Line()] if lines else []
             lines.append(table.heading(group.split.upper()))
             lines += [table.line(row, key=row.competition_id) for row in rows]
-            lines.append(table.line_of(_totals(group, signs)))
+            lines.append(table.line_of(_totals(group, drawing.signs)))
         return lines
 
     def _filter_line(self, board: SweepBoard, width: int) -> tuple[Pieces, ...]:
         """Return the line about filter, order and marks; empty if all are at their defaults."""
         chosen = self._filter
-        usual = NEED if self._as_table else BENCHMARK
+        usual = _OF_TABLE if self._as_table else _OF_MATRIX
         if not chosen.text and not self.marks and self._sorting == usual:
             return ()
         pieces: list[Piece] = [(" ", "text")]
         if chosen.text:
-            left = len(board.in_matrix(chosen))
+            left = len(self._shown())
             pieces += [("/ ", "accent"), (foreign(chosen.text, 60).rstrip(), "text")]
             pieces += [(f"   {left:,} of {len(board.runs):,}   ", "dim")]
         if chosen.unknown:
             pieces.append((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}   ", "warn"))
         if self._sorting != usual:
-            pieces.append((f"order: {order_name(self._sorting)}", "dim"))
+            words = RUN.order(self._sorting.by).words
+            pieces.append((f"order: {words}{', reversed' if self._sorting.reversed else ''}", "dim"))
         marked: Pieces = ((f"{self.marked_text()} ", "accent"),) if self.marks else ()
         return (spread(tuple(pieces), marked, width),)
 
     def _draw_about(self) -> None:
         """Draw the line about the run under the cursor, with details that don't fit into a cell, and its keys."""
-        run, row, board = self._run(), self._row(), self._board
+        row = self._row()
         line: Pieces = ()
-        if run is not None and row is not None and board is not None:
-            about = _about(run, row, self._draw_context(board))
-            line = cut(about, self.size.width - 1, self.app.signs.ellipsis)
+        if row is not None:
+            line = cut(_about(row, self.app.drawing), self.size.width - 1, self.app.signs.ellipsis)
         self.about.show(line)
         self.refresh_frame()
 
@@ -583,21 +578,22 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         if place is not None:
             self.line_list.put_cursor(*place)
 
-    def _row(self) -> CompetitionRow | None:
-        run = self._run()
-        rows = self._board.rows if self._board is not None and run is not None else ()
-        return next((row for row in rows if run in row.runs), None)
-
-    def _run(self) -> Run | None:
+    def _row(self) -> RunRow | None:
+        """Return the run under the cursor."""
         shown = self.line_list
         run_id = self._run_ids.get((shown.key, shown.column))
-        runs_shown = self._board.runs if self._board is not None else ()
-        return next((run for run in runs_shown if run.id == run_id), None)
+        known = self._board.runs if self._board is not None else ()
+        return next((row for row in known if row.run.id == run_id), None)
 
-    def _shown(self) -> list[Run]:
-        if self._board is None:
+    def _shown(self) -> list[RunRow]:
+        """Return the runs that pass the filter, in the order shown."""
+        board, chosen, drawing = self._board, self._filter, self.app.drawing
+        if board is None:
             return []
-        return self._board.in_table(self._filter) if self._as_table else self._board.in_matrix(self._filter)
+        in_order: Iterable[RunRow | None] = (
+            board.runs if self._as_table else (each for row in board.rows for each in row.runs)
+        )
+        return [row for row in in_order if row is not None and chosen.accepts(row, drawing)]
 
     def _act(self, does: Callable[[list[Run]], object]) -> None:
         """Act on the marked runs, or on the one under the cursor."""
@@ -606,7 +602,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def _chosen(self) -> list[Run]:
         keys = self.chosen_keys()
-        return [run for run in self._board.runs if run.id in keys] if self._board is not None else []
+        known = self._board.runs if self._board is not None else ()
+        return [row.run for row in known if row.run.id in keys]
 
     def _compared(self) -> list[int]:
         """The marked runs, and the one under the cursor besides a single one."""
@@ -616,9 +613,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return [*chosen, current]
 
     def _open(self, pane: str) -> None:
-        run = self._run()
-        if run is not None:
-            self.app.show_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))
+        row = self._row()
+        if row is not None:
+            self.app.show_run(row.run.id, pane=pane or ("log" if row.run.attempts else "timeline"))
 
 
 _TABLE_DETAIL_FROM, _TABLE_WIDTH, _TABLE_NARROW = 190, 150, 100
@@ -629,20 +626,14 @@ _LEAST_BELOW = 8
 _FILES_EVERY_SECONDS = 10.0
 
 
-@dataclass(frozen=True)
-class _Context:
-    """What the drawing of a run depends on besides the run."""
+# The orders that a key goes through, and the usual one of each view.
+_ORDERS = ("run", "competition", "state", "score", "idle")
+_OF_MATRIX, _OF_TABLE = SortOrder("run"), SortOrder("state")
 
-    now: float
-    limit: float
-    signs: Signs
-    elsewhere: Mapping[int, Attempt]
-    with_nodes: bool
 
-    def wait_of(self, run: Run) -> Wait | None:
-        """Return why a batch system does not run a live run; None for all others."""
-        attempt = self.elsewhere.get(run.id)
-        return None if attempt is None or not run.is_live else job_wait(attempt)
+def _order_named(name: str, is_reversed: str | None, usual: SortOrder[str]) -> SortOrder[str]:
+    """Return the order that an earlier session has used."""
+    return SortOrder(name, bool(is_reversed)) if name in _ORDERS else usual
 
 
 # In narrower lists the matrix would lose the cut-offs for the nodes of a batch system's runs.
@@ -699,7 +690,7 @@ def _header(
         for tail in (when, ())
         for text in texts
     ]
-    troubles = (cause_now(run, spec.time_limit_seconds, now) for run in board.live)
+    troubles = (row.trouble(now) for row in board.live)
     needing = Counter(trouble[0] for trouble in troubles if trouble is not None)
     space: Piece = (" ", "text")
     counts: list[Pieces] = [
@@ -769,7 +760,7 @@ def _counts(
     """
     running, queued, finished, failed, infrastructure, stopped = words
     counts = board.counts
-    waiting = sum(attempt.is_in_queue for attempt in board.elsewhere.values())
+    waiting = sum(row.attempt is not None and row.attempt.is_in_queue for row in board.live)
     live = counts.live - waiting
     pieces: list[Piece] = [
         (f"{signs.running} {live}{running}", "running" if live else "dim"),
@@ -790,89 +781,92 @@ def _counts(
 
 
 def _matrix_columns(
-    board: SweepBoard, context: _Context, chosen: RunFilter, marks: Marks[int]
-) -> list[Column[CompetitionRow]]:
-    """Return the columns of the matrix: competition, seeds, and results."""
+    board: SweepBoard, passing: Collection[int], marks: Marks[int], *, with_nodes: bool
+) -> list[NounField[CompetitionRow]]:
+    """Return the columns of the matrix: competition, seeds, and results; only runs that pass the filter are drawn."""
 
-    def shows(place: int, row: CompetitionRow) -> bool:
-        run = row.runs[place]
-        return run is not None and chosen.accepts(run, row.split)
+    def run_at(place: int, row: CompetitionRow) -> RunRow | None:
+        found = row.runs[place]
+        return found if found is not None and found.run.id in passing else None
 
-    def seed(place: int) -> Callable[[CompetitionRow], Cell]:
-        def cell(row: CompetitionRow) -> Cell:
-            run = row.runs[place]
-            if run is None or not shows(place, row):
+    def seed(place: int) -> Callable[[CompetitionRow, Drawing], Cell]:
+        def cell(row: CompetitionRow, drawing: Drawing) -> Cell:
+            found = run_at(place, row)
+            if found is None:
                 return ""
-            return _cell(run, row, context, marked=run.id in marks)
+            return _cell(found, drawing, marked=found.run.id in marks, with_nodes=with_nodes)
 
         return cell
 
-    def name(row: CompetitionRow) -> Cell:
-        return ((row.competition_id, "dim" if row.waits_for else "text"),)
-
-    def medals(row: CompetitionRow) -> Cell:
-        won, finished = row.medals
-        return ((f"{won}/{finished}" if finished else "", "text" if won else "dim"),)
-
-    def best(row: CompetitionRow) -> Cell:
-        return "" if row.best is None else _score(row.best, row, context.signs)
-
-    def bronze(row: CompetitionRow) -> str:
-        return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
+    def chosen(place: int) -> Callable[[CompetitionRow], bool]:
+        return lambda row: run_at(place, row) is not None
 
     # If there is room, words why a run should be looked at are whole, and a batch system's nodes are shown.
     grows = 12
     if board.sweep.spec.seeds <= _SEEDS_WITH_ROOM:
-        grows = (24 if context.with_nodes else 21) if context.elsewhere else 21
+        grows = 24 if board.is_elsewhere and with_nodes else 21
+    by = {name: first_of(RUN.order(name)) for name in _ORDERS}
+    is_whole = len(passing) == len(board.runs)
     return [
-        Column("competition", name, 38, grows=56, by=RunOrder.NAME),
+        NounField("competition", _competition, 38, grows=56, order=by["competition"]),
         *(
             # Room for a mark, a sign, hours and minutes or five decimals, and a standing in brackets.
-            Column(
-                f" seed {place + 1}",
+            NounField(
+                "state",
                 seed(place),
                 12,
                 grows=grows,
+                title=f" seed {place + 1}",
                 gap=1,
-                by=RunOrder.NEED,
-                chosen=partial(shows, place) if chosen else True,
+                order=by["state"],
+                chosen=is_whole or chosen(place),
             )
             for place in range(max(1, board.sweep.spec.seeds))
         ),
-        Column("medal", medals, 6, drop=1, right=True, gap=1, by=RunOrder.MEDALS),
-        Column("best", best, 10, drop=2, right=True, gap=1),
-        Column("bronze", bronze, 10, drop=3, right=True, gap=1, role="dim"),
+        NounField("score", _medals, 6, title="medal", drop=1, right=True, gap=1, order=by["score"]),
+        NounField("best", _best, 8, drop=2, right=True, gap=1),
+        NounField("better", _better_end, 1, title="", drop=2, gap=1, role="dim"),
+        NounField("bronze", _bronze, 10, drop=3, right=True, gap=1, role="dim"),
     ]
 
 
-def _cell(run: Run, row: CompetitionRow, context: _Context, *, marked: bool) -> Forms:
+def _competition(row: CompetitionRow, _drawing: Drawing) -> Cell:
+    return ((row.competition_id, "dim" if row.data else "text"),)
+
+
+def _medals(row: CompetitionRow, _drawing: Drawing) -> Cell:
+    won, finished = row.medals
+    return ((f"{won}/{finished}" if finished else "", "text" if won else "dim"),)
+
+
+def _best(row: CompetitionRow, _drawing: Drawing) -> Cell:
+    return "" if row.best is None else wording.score_beside(row.best, row.cuts, 8)
+
+
+def _better_end(row: CompetitionRow, drawing: Drawing) -> Cell:
+    return "" if row.best is None or row.cuts is None else better_arrow(row.cuts, drawing.signs)
+
+
+def _bronze(row: CompetitionRow, _drawing: Drawing) -> Cell:
+    return wording.score(row.cuts.bronze if row.cuts else None, 9)
+
+
+def _cell(row: RunRow, drawing: Drawing, *, marked: bool, with_nodes: bool) -> Forms:
     """Return a run's cell in the matrix; without room for both, it shows the standing rather than the time."""
-    drawn = _drawn(run, context, row.thresholds)
-    noted = context.signs.noted if run.note or run.tags else " "
-    mark: Piece = (context.signs.marked if marked else noted, "accent")
+    run, drawn = row.run, draw_run(row, drawing)
+    noted = drawing.signs.noted if run.note or run.tags else " "
+    mark: Piece = (drawing.signs.marked if marked else noted, "accent")
     texts = [text for text in (drawn.text, drawn.shorter) if text] or [""]
     if not drawn.standing:
         return Forms([(mark, (f"{drawn.sign} {text}", drawn.role)) for text in texts])
     standing: Piece = (drawn.standing, drawn.standing_role)
     forms: list[Pieces] = [(mark, (f"{drawn.sign} {text} ", drawn.role), standing) for text in texts]
-    attempt = context.elsewhere.get(run.id)
-    if attempt is not None and attempt.node and context.with_nodes:
-        forms.insert(0, (*forms[0], (f" {attempt.node}", "dim")))
+    if row.attempt is not None and row.attempt.node and with_nodes:
+        forms.insert(0, (*forms[0], (f" {row.attempt.node}", "dim")))
     if drawn.letter:
         # Why it should be looked at is worth more than the standing.
         forms.append((mark, (f"{drawn.sign} {texts[-1]}", drawn.role)))
     return Forms([*forms, (mark, (f"{drawn.sign} ", drawn.role), standing)])
-
-
-def _drawn(run: Run, context: _Context, thresholds: Thresholds | None = None) -> Drawn:
-    attempt = context.elsewhere.get(run.id)
-    return draw_run(run, context.signs, context.now, context.limit, attempt, thresholds)
-
-
-def _score(score: float, row: CompetitionRow, signs: Signs) -> Pieces:
-    """Return a score with the direction of better ones."""
-    arrow = f" {better_arrow(row.thresholds, signs)}" if row.thresholds else ""
-    return ((wording.score_beside(score, row.thresholds, 8), "text"), (arrow, "dim"))
 
 
 # The width of a seed in the dense view: a mark, which is the gap too, the sign, and a letter after it.
@@ -913,7 +907,7 @@ class _Dense:
     signs: Signs
 
     def lines(
-        self, context: _Context, chosen: RunFilter, marks: Marks[int]
+        self, drawing: Drawing, passing: Collection[int], marks: Marks[int]
     ) -> tuple[list[Line], dict[tuple[Hashable, int], int]]:
         """Return the lines, and the runs by the lines' keys and columns."""
         run_ids: dict[tuple[Hashable, int], int] = {}
@@ -930,17 +924,17 @@ class _Dense:
                     cells += [ColumnSpan(begin, begin, selectable=False, name=begin)] * self.seeds
                     pieces += self._heading(each, name_width)
                     continue
-                role: Role = "dim" if each.waits_for else "text"
+                role: Role = "dim" if each.data else "text"
                 name = fit(self.names[place][each.competition_id], name_width, ellipsis=self.signs.ellipsis)
                 pieces += [(" " * _DENSE_MARGIN, "text"), (f"{name} ", role)]
-                for run in each.runs:
-                    is_shown = run is not None and (not chosen or chosen.accepts(run, each.split))
+                for row in each.runs:
+                    is_shown = row is not None and row.run.id in passing
                     at = width_of(pieces)
-                    if run is None or not is_shown:
+                    if row is None or not is_shown:
                         pieces.append((" " * _DENSE_SEED, "text"))
                     else:
-                        run_ids[key, len(cells)] = run.id
-                        pieces += _dense_cell(run, context, marked=run.id in marks)
+                        run_ids[key, len(cells)] = row.run.id
+                        pieces += _dense_cell(row, drawing, marked=row.run.id in marks)
                     cells.append(ColumnSpan(at, at + _DENSE_SEED, selectable=is_shown, name=begin))
             lines.append(Line(tuple(pieces), key or None, tuple(cells), selectable=bool(key)))
         return lines, run_ids
@@ -1022,17 +1016,17 @@ def _blocks(groups: Sequence[tuple[SplitGroup, Sequence[CompetitionRow]]], heigh
     return [[*block, *[None] * (tallest - len(block))] for block in blocks]
 
 
-def _dense_cell(run: Run, context: _Context, *, marked: bool) -> Pieces:
+def _dense_cell(row: RunRow, drawing: Drawing, *, marked: bool) -> Pieces:
     """Return a run's sign, and a letter: why it failed or should be looked at, else its standing, or a re-roll."""
-    drawn = _drawn(run, context)
-    more: Piece = (context.signs.reroll if run.rerolls else " ", drawn.role)
+    run, drawn, signs = row.run, draw_run(row, drawing), drawing.signs
+    more: Piece = (signs.reroll if run.rerolls else " ", drawn.role)
     if drawn.letter:
         more = (drawn.letter, drawn.role)
     elif drawn.standing:
         more = (drawn.standing.strip("[]"), drawn.standing_role)
     elif run.state is RunState.FAILED:
         more = (wording.FAILURE_LETTERS[run.failure_class or FailureClass.UNKNOWN], drawn.role)
-    mark: Piece = (context.signs.marked if marked else " ", "accent")
+    mark: Piece = (signs.marked if marked else " ", "accent")
     return mark, (drawn.sign, drawn.role), more
 
 
@@ -1051,6 +1045,7 @@ def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
         Rest(((f" {medal}", role),), shorter=((f" {shorter}", role),)),
         "",
         "",
+        "",
     ]
 
 
@@ -1061,150 +1056,83 @@ def _share(seed: Interim | None) -> str:
     return f"{seed.low:.1f} %" if seed.is_final else f"{seed.medals} of {seed.ended}"
 
 
-def _table_columns(context: _Context, rows: dict[str, CompetitionRow], width: int) -> list[Column[Run]]:
+def _table_columns(board: SweepBoard, width: int) -> tuple[NounField[RunRow], ...]:
     """Return the columns of the flat table."""
-    now = context.now
-
-    def state(run: Run) -> Pieces:
-        """Return the outcome of a run, or its state and current standing."""
-        drawn = _drawn(run, context)
-        if run.failure_class is not None and run.state is not RunState.QUEUED:
-            return ((f"{drawn.sign} {wording.FAILURE_SHORT[run.failure_class]}", "bad"),)
-        if run.outcome is not None:
-            return ((f"{drawn.sign} {wording.OUTCOME_SHORT[run.outcome]}", drawn.role),)
-        word = drawn.shorter if drawn.letter else run.state.value
-        if run.is_live and drawn.sign == context.signs.queued:
-            word = "waits"
-        drawn_state: Piece = (f"{drawn.sign} {word}", drawn.role)
-        if not drawn.standing:
-            return (drawn_state,)
-        return drawn_state, (f" {drawn.standing}", drawn.standing_role)
-
-    def attempt(run: Run) -> str:
-        """Return the number of the attempt, if it is not the first."""
-        return str(run.attempts) if run.attempts > 1 else ""
-
-    def took(run: Run) -> str:
-        if run.started_at is None:
-            return ""
-        return _took(run, context)
-
-    def idle(run: Run) -> Cell:
-        if not run.is_live or run.last_activity_at is None:
-            return ""
-        role: Role = "dim" if idle_since(run, now) is None else "warn"
-        return ((wording.age(now - run.last_activity_at), role),)
-
-    def cause(run: Run) -> Forms | None:
-        """Return why a run needs somebody or waits, with people's notes before it; None for the others."""
-        wait = context.wait_of(run)
-        role: Role = "text" if run.state is RunState.FAILED else "dim"
-        forms: tuple[str, ...] = ()
-        if trouble := _trouble_in_words(run, context):
-            forms, role = (trouble,), role if run.state is RunState.FAILED else "warn"
-        elif wait is not None:
-            when = wording.waits_short(wait, now)[:1] if wait.until is not None else ()
-            forms, role = (wording.waits(wait, now), *when), _drawn(run, context).role
-        elif run.state is RunState.QUEUED:
-            forms = (rows[run.competition_id].waits_for,)
-        return Forms([(*noted(run), (form, role)) for form in forms]) if any(forms) else None
-
-    def noted(run: Run) -> Pieces:
-        known = run.note or run.tags
-        return ((f"{context.signs.noted} {wording.annotation(run)}  ", "accent"),) if known else ()
-
-    def score(run: Run) -> Cell:
-        return "" if run.score is None else _score(run.score, rows[run.competition_id], context.signs)
-
-    def cause_or_note(run: Run) -> Cell:
-        return cause(run) or (*noted(run), (_where(run, context), "dim"))
-
-    longest = max(map(len, rows), default=0)
+    names = [
+        "run",
+        "competition",
+        "seed",
+        "sign",
+        "state",
+        "score",
+        "better",
+        "took",
+        "attempts",
+        "idle",
+        "why",
+    ]
     # Where not all has room, why a run failed is worth more than its score and the end of a long name.
     is_narrow = width < _TABLE_NARROW
-    names, names_grow = (28, 30) if is_narrow else (min(longest, 38), 56)
-    columns = [
-        Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
-        Column("competition", lambda run: run.competition_id, names, grows=names_grow, by=RunOrder.NAME),
-        Column("seed", lambda run: str(run.seed), 4, right=True, gap=1),
-        Column("state", state, 14, by=RunOrder.NEED),
-        Column("score", score, 10, right=True, by=RunOrder.MEDALS),
-        Column("took", took, 5, drop=2, right=True, role="dim"),
-        Column("attempt", attempt, 7, drop=4, right=True, role="dim"),
-        Column("idle", idle, 6, drop=3, right=True, gap=1, by=RunOrder.QUIET),
-        Column("cause or note", cause_or_note, 24, grows=REST, drop=0 if is_narrow else 1),
-    ]
-    left_out = {"score", "took"} if is_narrow else set()
-    if not any(run is not None and run.attempts > 1 for row in rows.values() for run in row.runs):
-        left_out.add("attempt")
-    return [column for column in columns if column.title not in left_out]
+    left_out = {"score", "better", "took"} if is_narrow else set[str]()
+    if not any(row.run.attempts > 1 for row in board.runs):
+        left_out.add("attempts")
+    if any(row.run.note or row.run.tags for row in board.runs):
+        names.insert(names.index("why"), "notes")
+    longest = max((len(row.competition_id) for row in board.rows), default=0)
+    return RUN.columns(
+        " ".join(name for name in names if name not in left_out),
+        competition={"width": 28, "grows": 30} if is_narrow else {"width": min(longest, 38)},
+        score={"gap": 2},
+        why={"drop": 0 if is_narrow else 1},
+    )
 
 
-def _took(run: Run, context: _Context) -> str:
-    """Write how long a started run has run."""
-    seconds = (run.ended_at or context.now) - (run.started_at or context.now)
-    return wording.elapsed_within(seconds, context.limit)
-
-
-def _where(run: Run, context: _Context) -> str:
-    """Return where a batch system runs it, or why it waits; empty for a run on the engine's own host."""
-    attempt = context.elsewhere.get(run.id)
-    if attempt is None:
-        return ""
-    if (wait := job_wait(attempt)) is not None:
-        return wording.waits(wait, context.now)
-    return f"on {attempt.node}" if attempt.node else ""
-
-
-def _trouble_in_words(run: Run, context: _Context) -> str:
-    """Write why a live run should be looked at."""
-    group = group_by_cause([run], {run.sweep_id: context.limit}, {}, context.now)
-    return group_text(group[0], context.now) if group else ""
-
-
-def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
+def _about(row: RunRow, drawing: Drawing) -> Pieces:
     """Return the description of a run in words."""
-    dot: Piece = (f" {context.signs.dot} ", "faint")
-    name = foreign(row.competition_id, 60).rstrip()
+    run, signs, now = row.run, drawing.signs, drawing.now
+    dot: Piece = (f" {signs.dot} ", "faint")
+    name = foreign(run.competition_id, 60).rstrip()
     pieces: list[Piece] = [(f" {name} seed {run.seed}", "text"), dot]
     if run.tags or run.note:
         noted = foreign(wording.annotation(run), 200).rstrip()
-        pieces += [(f"{context.signs.noted} {noted}", "accent"), dot]
+        pieces += [(f"{signs.noted} {noted}", "accent"), dot]
+    took = row.took_seconds(now)
     if run.failure_class is not None and run.state is not RunState.QUEUED:
+        after = "" if took is None else f" after {wording.elapsed_within(took, row.limit_seconds)}"
         return (
             *pieces,
             (foreign(run.failure_text, 400).rstrip(), "text"),
             dot,
             (wording.failure(run), "bad"),
-            (f" after {_took(run, context)}" if run.started_at is not None else "", "dim"),
+            (after, "dim"),
         )
-    drawn = _drawn(run, context)
-    word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
-    if context.wait_of(run) is not None:
-        word = "waiting"
+    drawn = draw_run(row, drawing)
+    word = "waiting" if row.wait else wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
     pieces.append((word, drawn.role))
     if run.is_live and run.started_at is not None:
-        pieces.append((f" {wording.of_limit(context.now - run.started_at, context.limit)}", "dim"))
+        pieces.append((f" {wording.of_limit(now - run.started_at, row.limit_seconds)}", "dim"))
     if drawn.letter and not run.grading_problem:
-        pieces += [dot, (_trouble_in_words(run, context), "warn")]
+        pieces += [dot, (row.trouble_text(now), "warn")]
     if run.grading_problem:
-        trouble = foreign(wording.grading_trouble(run, context.now), 400).rstrip()
+        trouble = foreign(wording.grading_trouble(run, now), 400).rstrip()
         return (*pieces, dot, (trouble, "warn"))
-    if run.state is RunState.QUEUED and row.waits_for:
-        return (*pieces, (f"  waits: {foreign(row.waits_for, 80).rstrip()}", "warn"))
-    if where := _where(run, context):
+    if run.state is RunState.QUEUED and row.data:
+        return (*pieces, (f"  waits: {foreign(row.data, 80).rstrip()}", "warn"))
+    if where := row.where(now):
         pieces += [dot, (foreign(where, 200).rstrip(), drawn.role)]
     if run.is_live:
         standing = f"now {wording.OUTCOME_WORDS[run.standing]}" if run.standing else "nothing graded yet"
         pieces += [dot, (standing, "dim")]
     if run.score is not None:
-        pieces += [dot, ("score ", "text"), *_score(run.score, row, context.signs)]
+        arrow = f" {better_arrow(row.cuts, signs)}" if row.cuts else ""
+        score = wording.score_beside(run.score, row.cuts, 8)
+        pieces += [dot, ("score ", "text"), (score, "text"), (arrow, "dim")]
         beaten = percentile_of(run)
         if beaten is not None:
             pieces += [dot, (wording.rank(beaten, short=True), "text")]
     if run.submissions:
         pieces += [dot, (plural(run.submissions, "submission"), "dim")]
     if run.is_live and run.last_activity_at is not None:
-        quiet = wording.age(context.now - run.last_activity_at)
+        quiet = wording.age(now - run.last_activity_at)
         pieces += [dot, (f"last change {quiet}" + ("" if quiet == "now" else " ago"), "dim")]
     return tuple(pieces)

@@ -18,7 +18,7 @@ from typing import Any, Generic
 
 from rich.cells import cell_len
 
-from mlebench_console.console.fields import Cell, Forms, NounField, Rest, Row
+from mlebench_console.console.fields import Cell, Forms, NounField, Order, Rest, Row
 from mlebench_console.console.fitting import fitted_to_screen
 from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import ColumnSpan, Line, cut, foreign, width_of, wrapped
@@ -57,7 +57,7 @@ class Column(Generic[Row]):
             role=self.role,
             title_role=self.title_role,
             gap=self.gap,
-            order=(lambda _row, _drawing: 0) if self.by else None,
+            order=Order(self.by, lambda _row, _drawing: 0) if self.by else None,
             chosen=self.chosen,
         )
 

@@ -13,12 +13,12 @@ import pytest
 from mlebench_console.competitions import registry
 from mlebench_console.console.cli import program
 from mlebench_console.console.lists import SortOrder
-from mlebench_console.console.roles import UNICODE
+from mlebench_console.console.nouns.run import RunRow, draw_run
+from mlebench_console.console.roles import Drawing
 from mlebench_console.console.screens.dialogs import ConfirmScreen
 from mlebench_console.console.screens.run import RunScreen
 from mlebench_console.console.tui.widgets.line_list import LineList
-from mlebench_console.console.tui.widgets.run_cell import draw_run
-from mlebench_console.console.views.sweep import RunOrder, ordered_board, sweep_board
+from mlebench_console.console.views.sweep import sweep_board
 from mlebench_console.engine import control
 from mlebench_console.engine.control import Answer
 from mlebench_console.engine.places import Places
@@ -61,12 +61,12 @@ def test_a_run_that_overview_wants_looked_at_stands_out_with_a_word_and_a_letter
     run = runs.get(world.database, world.run("aide-o3-lite", "dogs-vs-cats-redux-kernels-edition", 3))
     world.database.close()
     limit = 24 * HOUR
-    assert draw_run(run, UNICODE, NOW, limit).role == "running"
-    idle = draw_run(replace(run, last_activity_at=NOW - 3 * HOUR), UNICODE, NOW, limit)
+    assert draw_run(RunRow(run, limit), Drawing(NOW)).role == "running"
+    idle = draw_run(RunRow(replace(run, last_activity_at=NOW - 3 * HOUR), limit), Drawing(NOW))
     assert (idle.role, idle.text, idle.letter, idle.standing) == ("warn", "idle 3h", "z", "[S]")
-    late = draw_run(replace(run, valid=None), UNICODE, NOW + 6 * HOUR, limit)
+    late = draw_run(RunRow(replace(run, valid=None), limit), Drawing(NOW + 6 * HOUR))
     assert (late.role, late.text, late.shorter, late.letter) == ("warn", "no valid, 1h left", "no valid", "t")
-    stuck = draw_run(replace(run, grading_problem="the grader crashed"), UNICODE, NOW, limit)
+    stuck = draw_run(RunRow(replace(run, grading_problem="the grader crashed"), limit), Drawing(NOW))
     assert (stuck.role, stuck.text, stuck.letter) == ("warn", "no grade", "g")
 
 
@@ -238,9 +238,9 @@ async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> Non
         before = cursor_run(console)
         assert "aptos2019-blindness-detection seed 2" in before
         await console.press("v")
-        await console.sees("cause or note", "state ▾")
+        await console.sees("why", "state ▾")
         # How each has ended is said once.
-        assert "G gold" in console.text() and "finished" not in console.text().partition("cause or note")[2]
+        assert "G gold" in console.text() and "finished" not in console.text().partition("state ▾")[2]
         assert cursor_run(console) == before
         await console.press("v", "f")
         await console.sees("aptos2019")
@@ -398,16 +398,17 @@ def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
     world = worlds.busy(places)
     board = sweep_board(world.database, "aide-o3-lite", world.places.config_file, NOW)
     assert board is not None
-    ordered = ordered_board(board, SortOrder(RunOrder.NEED), NOW)
-    kinds = [cause[0] for run in ordered.runs if (cause := cause_now(run, 24 * HOUR, NOW)) is not None]
+    ordered = board.ordered(SortOrder("state"), Drawing(NOW))
+    found = [row.run for row in ordered.runs]
+    kinds = [cause[0] for run in found if (cause := cause_now(run, 24 * HOUR, NOW)) is not None]
     assert kinds[0] is CauseKind.INFRASTRUCTURE and kinds == sorted(kinds, key=list(CauseKind).index)
-    assert all(cause_now(run, 24 * HOUR, NOW) is None for run in ordered.runs[len(kinds) :])
-    states = [run.state for run in ordered.runs[len(kinds) :]]
+    assert all(cause_now(run, 24 * HOUR, NOW) is None for run in found[len(kinds) :])
+    states = [run.state for run in found[len(kinds) :]]
     assert states == sorted(states, key=[RunState.RUNNING, RunState.QUEUED, RunState.FINISHED].index)
-    assert {run.id for run in ordered.runs} == {run.id for run in board.runs}
+    assert {run.id for run in found} == {row.run.id for row in board.runs}
     names = [
         row.competition_id.lower()
-        for row in ordered_board(board, SortOrder(RunOrder.NAME), NOW).groups[0].rows
+        for row in board.ordered(SortOrder("competition"), Drawing(NOW)).groups[0].rows
     ]
     assert names == sorted(names)
     world.database.close()
@@ -571,7 +572,7 @@ async def test_a_sweep_that_is_seen_whole_keeps_its_scores_in_a_large_terminal(o
 async def test_the_table_says_why_runs_failed_in_a_narrow_terminal_too(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP, size=(80, 24)) as console:
         await console.press("v")
-        await console.sees("cause or note")
+        await console.sees("state ▾", "why")
         failed = [line for line in console.text().splitlines() if "  ! " in line and "✓" not in line]
         assert len(failed) == 8
         for line in failed:
@@ -613,11 +614,10 @@ def test_while_its_files_are_collected_a_run_is_not_called_anything_else(
 ) -> None:
     world = worlds.busy(places)
     run = runs.get(world.database, world.run("aide-o3-lite", "dogs-vs-cats-redux-kernels-edition", 3))
-    collecting = draw_run(replace(run, state=RunState.COLLECTING), UNICODE, NOW, 24 * HOUR)
+    collecting = draw_run(RunRow(replace(run, state=RunState.COLLECTING), 24 * HOUR), Drawing(NOW))
     assert (collecting.text, collecting.shorter, collecting.standing) == ("collecting", "", "[S]")
-    starting = draw_run(
-        replace(run, state=RunState.STARTING, started_at=None, standing=None), UNICODE, NOW, 24 * HOUR
-    )
+    begins = replace(run, state=RunState.STARTING, started_at=None, standing=None)
+    starting = draw_run(RunRow(begins, 24 * HOUR), Drawing(NOW))
     assert (starting.text, starting.standing) == ("starting", "")
 
 
@@ -626,7 +626,7 @@ async def test_a_failed_run_in_the_table_keeps_how_long_it_took_beside_the_cause
 ) -> None:
     async with opened(worlds.outage, screen="sweep", size=(160, 40)) as console:
         await console.press("v")
-        await console.sees("cause or note")
+        await console.sees("state ▾", "why")
         crash = next(line for line in console.text().splitlines() if "! crash" in line)
         assert "03:57" in crash and "ValueError: could not read" in crash and "exit code" not in crash
 

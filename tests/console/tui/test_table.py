@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench_console.console.fields import REST, Cell, NounField, Rest, natural
+from mlebench_console.console.fields import REST, Cell, NounField, Order, Rest, natural
 from mlebench_console.console.fitting import _SHORTEST_TITLE
 from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import Line, width_of
@@ -26,7 +26,11 @@ DRAWING = Drawing(0.0, ASCII)
 ROWS = [("spaceship-titanic", 1, "", "late"), ("a-rather-long-name-of-a-competition", 22, "", "")]
 COLUMNS = [
     NounField[tuple[str, int, str, str]](
-        "name", lambda row, _drawing: row[0], 12, grows=40, order=lambda row, _drawing: row[0]
+        "name",
+        lambda row, _drawing: row[0],
+        12,
+        grows=40,
+        order=Order("by name", lambda row, _drawing: row[0]),
     ),
     NounField[tuple[str, int, str, str]](
         "seed", lambda row, _drawing: str(row[1]), 4, right=True, drop=1, chosen=True
