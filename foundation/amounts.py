@@ -32,6 +32,8 @@ class Amounts:
         )
 
 
+# The used share of a budget from which people are warned.
+MOST_OF_BUDGET = 0.8
 _UNITS = {"calls": "calls", "tokens": "tokens", "usd": "USD"}
 
 

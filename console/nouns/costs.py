@@ -14,6 +14,7 @@ from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.runs.budgets import BudgetStanding, standings
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
+from mlebench_console.foundation.amounts import dollars
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState
@@ -21,7 +22,6 @@ from mlebench_console.state.records import Run, Sweep
 from mlebench_console.state.usage import budgets, model_calls
 from mlebench_console.state.usage.model_calls import UseOfRun
 
-MOST_OF_BUDGET = 0.8  # the share from which a warning is shown
 # Running runs that have used less of their time are not used to project costs.
 _LEAST_SHARE = 0.05
 
@@ -194,9 +194,9 @@ def cost_forms(costs: SweepCosts) -> tuple[str, ...]:
     return tuple(dict.fromkeys((f"{so_far}{used}{ahead}", f"{so_far}{used}", f"{so_far}{ahead}", so_far)))
 
 
-def money(dollars: float) -> str:
+def money(amount: float) -> str:
     """Write an amount of US dollars, amounts below 1 with four decimals."""
-    return f"{dollars:,.2f} {CURRENCY}" if dollars >= 1 or not dollars else f"{dollars:.4f} {CURRENCY}"
+    return f"{dollars(amount)} {CURRENCY}"
 
 
 def tokens_in_words(spending: Spending) -> Iterable[str]:

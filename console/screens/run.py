@@ -24,7 +24,7 @@ from mlebench_console.console.lists import Marks
 from mlebench_console.console.logs.reader import last_lines
 from mlebench_console.console.nouns.call import CALL, MODEL_USE, TRAFFIC, CallHistory, CallRow
 from mlebench_console.console.nouns.cause import group_text
-from mlebench_console.console.nouns.costs import MOST_OF_BUDGET, many, money, short_cost, tokens_in_words
+from mlebench_console.console.nouns.costs import many, money, short_cost, tokens_in_words
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.nouns.run import RunRow, draw_run, state_role
 from mlebench_console.console.nouns.submission import NO_REASON, SUBMISSION, SubmissionRow, submission_rows
@@ -76,6 +76,7 @@ from mlebench_console.engine.options.sweep import usual_values
 from mlebench_console.engine.runs.causes import group_by_cause
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.amounts import MOST_OF_BUDGET
 from mlebench_console.foundation.text import names_of_limits, plural
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep

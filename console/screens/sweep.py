@@ -15,7 +15,6 @@ from mlebench_console.console.fields import Cell, Forms, NounField, Rest, RowFil
 from mlebench_console.console.lists import Marks, SortOrder
 from mlebench_console.console.nouns.competition import percentile_of
 from mlebench_console.console.nouns.costs import (
-    MOST_OF_BUDGET,
     SweepCosts,
     money,
     short_cost,
@@ -50,6 +49,7 @@ from mlebench_console.console.views.sweep import CompetitionRow, SplitGroup, Swe
 from mlebench_console.engine.model_costs import named
 from mlebench_console.engine.runs.causes import CauseKind
 from mlebench_console.engine.scoreboard import Interim
+from mlebench_console.foundation.amounts import MOST_OF_BUDGET
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
 from mlebench_console.state.records import Run, Sweep

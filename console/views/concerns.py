@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.nouns.costs import MOST_OF_BUDGET, sweep_budgets
+from mlebench_console.console.nouns.costs import sweep_budgets
 from mlebench_console.engine.needs.waits import Wait, job_wait
 from mlebench_console.engine.notifications.news import SILENT_SECONDS, troubles
 from mlebench_console.engine.runs.budgets import BudgetStanding
 from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, group_by_cause, retried
+from mlebench_console.foundation.amounts import MOST_OF_BUDGET
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import acknowledgements, datasets, runs, sweeps
 from mlebench_console.state.causes import cause_key, normalised

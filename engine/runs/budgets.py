@@ -17,14 +17,13 @@ from typing import Any
 from mlebench_console.environment.gateway.orders import BudgetNotice
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import files
-from mlebench_console.foundation.amounts import Amounts
+from mlebench_console.foundation.amounts import MOST_OF_BUDGET, Amounts
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.state.database import Database
 from mlebench_console.state.usage import budgets, model_calls
 from mlebench_console.state.usage.budgets import SharedBudget
 
-MOST_OF_BUDGET = 0.8
 # Directories may be on a network file system, and there may be thousands: what has not changed is repeated rarely.
 _REPEAT_SECONDS = 60.0
 

@@ -42,7 +42,7 @@ from mlebench_console.environment.runner.protocol import (
     Unsearched,
 )
 from mlebench_console.foundation import jsonlines
-from mlebench_console.foundation.amounts import Amounts, Budget
+from mlebench_console.foundation.amounts import MOST_OF_BUDGET, Amounts, Budget
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.jsonlines import Lines
@@ -79,7 +79,6 @@ _SERVER_ERROR = 500
 _KEY_REFUSED = (401, 402, 403)
 # An agent that ends within this time after a failed call is taken to have ended because of it.
 _PROVIDER_SECONDS = 600.0
-_MOST_OF_BUDGET = 0.8
 _SHARED_BUDGET_USED_UP = "run.shared_budget_used_up"
 _OVER_BUDGET = {
     "run.budget_used_up": CallOutcome.BUDGET,
@@ -469,7 +468,7 @@ class Intake:
         run = runs.get(self._database, attempt.run_id)
         share = _share_of_budget(order, before)
         now_used = _share_of_budget(order, model_calls.of_attempt(self._database, attempt.id))
-        if share < _MOST_OF_BUDGET <= now_used:
+        if share < MOST_OF_BUDGET <= now_used:
             self._note(run, attempt, "run.budget", f"{now_used:.0%} of its budget of model calls is used")
         for kind, outcome in _OVER_BUDGET.items():
             over = [call for call in calls if call.outcome is outcome]

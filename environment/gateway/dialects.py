@@ -210,19 +210,19 @@ class CheckedCall:
     """A call as it is forwarded.
 
     Attributes:
-        content: the body, encoded again from the checked values.
+        content: the body, encoded again from the checked values; empty where it has none.
         asks_usage: whether the gateway requests usage that the agent did not, and must remove it from the answer.
         input_characters: the length of all texts, for an estimate where usage is not reported.
         most_output_tokens: the agent's limit of the answer; None without a limit.
         service_tier: the tier that the agent requests, in the provider's word.
     """
 
-    content: bytes
-    model: str
-    stream: bool
-    asks_usage: bool
-    input_characters: int
-    most_output_tokens: int | None
+    content: bytes = b""
+    model: str = ""
+    stream: bool = False
+    asks_usage: bool = False
+    input_characters: int = 0
+    most_output_tokens: int | None = None
     service_tier: str = ""
 
 
@@ -364,36 +364,45 @@ def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
     return characters
 
 
-_KINDS: dict[Dialect, dict[str, str]] = {
+class ErrorKind(StrEnum):
+    """What went wrong with a call that the gateway answers itself, as far as providers' errors tell it apart."""
+
+    QUOTA = "quota"
+    REQUEST = "request"
+    SERVER = "server"
+    KEY = "key"
+
+
+_ERROR_NAMES: dict[Dialect, dict[ErrorKind, str]] = {
     Dialect.OPENAI: {
-        "quota": "insufficient_quota",
-        "request": "invalid_request_error",
-        "server": "server_error",
-        "key": "invalid_request_error",
+        ErrorKind.QUOTA: "insufficient_quota",
+        ErrorKind.REQUEST: "invalid_request_error",
+        ErrorKind.SERVER: "server_error",
+        ErrorKind.KEY: "invalid_request_error",
     },
     Dialect.ANTHROPIC: {
-        "quota": "invalid_request_error",
-        "request": "invalid_request_error",
-        "server": "api_error",
-        "key": "authentication_error",
+        ErrorKind.QUOTA: "invalid_request_error",
+        ErrorKind.REQUEST: "invalid_request_error",
+        ErrorKind.SERVER: "api_error",
+        ErrorKind.KEY: "authentication_error",
     },
     Dialect.GEMINI: {
-        "quota": "RESOURCE_EXHAUSTED",
-        "request": "INVALID_ARGUMENT",
-        "server": "UNAVAILABLE",
-        "key": "UNAUTHENTICATED",
+        ErrorKind.QUOTA: "RESOURCE_EXHAUSTED",
+        ErrorKind.REQUEST: "INVALID_ARGUMENT",
+        ErrorKind.SERVER: "UNAVAILABLE",
+        ErrorKind.KEY: "UNAUTHENTICATED",
     },
 }
 
 
-def error_body(dialect: Dialect, text: str, *, kind: str = "request", status: int = 429) -> Json:
-    """Return an error in the form of the provider's API; `kind` is quota, request, server or key."""
-    name = _KINDS[dialect][kind]
+def error_body(dialect: Dialect, text: str, *, kind: ErrorKind, status: int) -> Json:
+    """Return an error in the form of the provider's API."""
+    name = _ERROR_NAMES[dialect][kind]
     if dialect is Dialect.ANTHROPIC:
         return {"type": "error", "error": {"type": name, "message": text}}
     if dialect is Dialect.GEMINI:
         return {"error": {"code": status, "message": text, "status": name}}
-    code = {"quota": name, "key": "invalid_api_key"}.get(kind)
+    code = {ErrorKind.QUOTA: name, ErrorKind.KEY: "invalid_api_key"}.get(kind)
     return {"error": {"message": text, "type": name, "param": None, "code": code}}
 
 

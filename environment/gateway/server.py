@@ -28,6 +28,7 @@ from mlebench_console.environment.gateway.dialects import (
     Api,
     CheckedCall,
     Dialect,
+    ErrorKind,
     EventStream,
     Grant,
     RefusedCall,
@@ -95,7 +96,11 @@ class _Refusal(Exception):
     """A call that the gateway answers itself."""
 
     def __init__(
-        self, status: int, text: str, kind: str = "request", outcome: CallOutcome = CallOutcome.REFUSED
+        self,
+        status: int,
+        text: str,
+        kind: ErrorKind = ErrorKind.REQUEST,
+        outcome: CallOutcome = CallOutcome.REFUSED,
     ) -> None:
         super().__init__(text)
         self.status = status
@@ -109,13 +114,11 @@ class _Call:
 
     provider: ModelProvider
     route: Route
+    query: dict[str, str]
+    sent: CheckedCall = field(default_factory=CheckedCall)
     id: str = field(default_factory=new_id)
     at: float = field(default_factory=time.time)
     began: float = field(default_factory=time.monotonic)
-    model: str = ""
-    stream: bool = False
-    input_characters: int = 0
-    request_bytes: int = 0
     status: int = 0
     answer_bytes: int = 0
     first_seconds: float | None = None
@@ -124,7 +127,9 @@ class _Call:
     waited: float = 0.0
     taken: int = 0
     tape: Tape | None = None
-    undelivered: bool = False  # whether a part of the answer could not be sent to the agent
+    # The agent has closed the connection; then a part of the answer may be undelivered.
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    undelivered: bool = False
 
     def begun(self) -> OpenCall:
         return OpenCall(
@@ -132,10 +137,10 @@ class _Call:
             self.at,
             self.provider.name,
             str(self.route.api),
-            self.model,
-            self.stream,
-            self.request_bytes,
-            self.input_characters,
+            self.sent.model,
+            self.sent.stream,
+            len(self.sent.content),
+            self.sent.input_characters,
         )
 
     def ended(self, outcome: CallOutcome, answer: AnswerReader, problem: str = "") -> ModelCall:
@@ -146,17 +151,17 @@ class _Call:
             self.provider.name,
             str(self.route.api),
             outcome,
-            asked_model=self.model,
+            asked_model=self.sent.model,
             model=answer.model,
             status=self.status,
-            stream=self.stream,
+            stream=self.sent.stream,
             stop_reason=answer.stop_reason,
             service_tier=answer.service_tier,
             usage=usage,
             estimated=is_estimated,
             first_seconds=None if self.first_seconds is None else round(self.first_seconds, 4),
             seconds=round(time.monotonic() - self.began, 4),
-            request_bytes=self.request_bytes,
+            request_bytes=len(self.sent.content),
             answer_bytes=self.answer_bytes,
             retry_after=self.retry_after,
             waited=round(self.waited, 4),
@@ -174,7 +179,7 @@ class _Call:
         reckoned = replace(
             reported,
             input_tokens=(
-                estimated_tokens(self.input_characters)
+                estimated_tokens(self.sent.input_characters)
                 if reported.input_tokens is None
                 else reported.input_tokens
             ),
@@ -236,22 +241,18 @@ class Gateway:
         try:
             provider, path = self._provider_of(request)
             self._check_token(request)
-            route, query = self._route_of(request, provider, path)
-            call = _Call(provider, route)
+            call = self._call_to(request, provider, path)
             if self._journal.is_full:
-                raise _Refusal(
-                    429, "The record of this run's model calls is full.", "quota", CallOutcome.BUDGET
-                )
-            sent = None
+                text = "The record of this run's model calls is full."
+                raise _Refusal(429, text, ErrorKind.QUOTA, CallOutcome.BUDGET)
             if request.method == "POST":
-                sent = self._checked(call, await self._read_body(request))
-            content = b"" if sent is None else sent.content
+                self._check(call, await self._read_body(request))
         except _Refusal as refusal:
             return self._refuse(provider, call, refusal)
-        held = call.request_bytes
+        held = len(call.sent.content)
         self._held_bytes += held
         try:
-            await self._wait_to_send(call, sent)
+            await self._wait_to_send(call)
         except _Refusal as refusal:
             self._held_bytes -= held
             return self._refuse(provider, call, refusal)
@@ -259,16 +260,15 @@ class Gateway:
             self._held_bytes -= held
             self._ledger.release(call.id)
             text = f"The gateway can't record this call: {error.strerror}."
-            return self._refuse(provider, None, _Refusal(503, text, "server"))
+            return self._refuse(provider, None, _Refusal(503, text, ErrorKind.SERVER))
         except asyncio.CancelledError:  # the agent has closed the connection, and nothing was sent
             self._held_bytes -= held
             self._ledger.release(call.id)
             raise
         if self._recorder is not None:
-            call.tape = Tape(request.method, call.route.path, query, content)
+            call.tape = Tape(request.method, call.route.path, call.query, call.sent.content)
         # A task of its own, so that the end of an answer is still read after the agent has closed the connection.
-        gone = asyncio.Event()
-        sending = asyncio.ensure_future(self._send(request, call, sent, query, gone))
+        sending = asyncio.ensure_future(self._send(request, call))
         self._sending.add(sending)
 
         def done(task: asyncio.Task[web.StreamResponse]) -> None:
@@ -279,7 +279,7 @@ class Gateway:
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
-            gone.set()
+            call.gone.set()
             asyncio.get_running_loop().call_later(self._drain_seconds, sending.cancel)
             raise
 
@@ -308,16 +308,19 @@ class Gateway:
         )
         token = self._service.token.encode()
         if not any(hmac.compare_digest(text.encode("utf-8", "replace"), token) for text in given):
-            raise _Refusal(401, "This is not the key that this run was given.", "key")
+            raise _Refusal(401, "This is not the key that this run was given.", ErrorKind.KEY)
 
-    def _route_of(
-        self, request: web.BaseRequest, provider: ModelProvider, path: str
-    ) -> tuple[Route, dict[str, str]]:
+    def _call_to(self, request: web.BaseRequest, provider: ModelProvider, path: str) -> _Call:
+        """Return the call of a request, without its body.
+
+        Raises:
+            _Refusal: the gateway does not forward such calls.
+        """
         try:
             if len(request.query) != len(set(request.query)):
                 raise RefusedCall("a query parameter is given twice")
-            found = dialects.route(Dialect(provider.dialect), request.method, path)
-            return found, dialects.checked_query(request.query)
+            route = dialects.route(Dialect(provider.dialect), request.method, path)
+            return _Call(provider, route, dialects.checked_query(request.query))
         except RefusedCall as error:
             raise _Refusal(404, _sentence(error)) from None
 
@@ -330,33 +333,35 @@ class Gateway:
             if len(content) > MAX_REQUEST_BYTES:
                 raise _Refusal(413, f"A request may have {MAX_REQUEST_BYTES >> 20} MiB.")
             if self._held_bytes + len(content) > MAX_HELD_BYTES:
-                raise _Refusal(503, "Too much is being sent at once.", "server")
+                raise _Refusal(503, "Too much is being sent at once.", ErrorKind.SERVER)
         return bytes(content)
 
-    def _checked(self, call: _Call, content: bytes) -> CheckedCall:
+    def _check(self, call: _Call, content: bytes) -> None:
+        """Set what is sent to the provider.
+
+        Raises:
+            _Refusal: it may not be sent.
+        """
         try:
-            found = dialects.checked_request(
+            call.sent = dialects.checked_request(
                 call.route, content, self._service.grants, include_usage=call.provider.include_usage
             )
         except RefusedCall as error:
-            call.model = error.model
+            call.sent = CheckedCall(model=error.model)
             raise _Refusal(400, _sentence(error)) from None
-        call.model, call.stream = found.model, found.stream
-        call.input_characters, call.request_bytes = found.input_characters, len(found.content)
-        return found
 
-    async def _wait_to_send(self, call: _Call, sent: CheckedCall | None) -> None:
+    async def _wait_to_send(self, call: _Call) -> None:
         """Reserve what a call may cost, wait for its turn, and record that it is sent.
 
         Raises:
             _Refusal: it may not be sent.
             OSError: it can't be recorded, so that it must not be sent.
         """
-        if sent is None or call.route.api is Api.UNCOUNTED:
+        if call.route.api is Api.UNCOUNTED:
             return
-        self._reserve_budget(call, sent)
+        self._reserve_budget(call)
         try:
-            await self._take_turn(call, sent)
+            await self._take_turn(call)
         except asyncio.CancelledError:
             if call.waits:
                 self._journal.begin(replace(call.begun(), state=OpenState.LEFT))
@@ -371,13 +376,14 @@ class Gateway:
             self._journal.begin(replace(call.begun(), state=OpenState.WAITING))
         self._journal.touch()
 
-    async def _take_turn(self, call: _Call, sent: CheckedCall) -> None:
+    async def _take_turn(self, call: _Call) -> None:
         """Wait, in the order of arrival, until the rate limit of the provider's key permits one more call."""
         rate = self._rates.get(call.provider.name)
         if rate is None:
             return
-        output = _USUAL_OUTPUT_TOKENS if sent.most_output_tokens is None else sent.most_output_tokens
-        call.taken = estimated_tokens(call.input_characters) + max(0, output)
+        most = call.sent.most_output_tokens
+        output = _USUAL_OUTPUT_TOKENS if most is None else max(0, most)
+        call.taken = estimated_tokens(call.sent.input_characters) + output
         turn = self._turns[call.provider.name]
         if turn.locked():
             self._record_waiting(call)
@@ -399,7 +405,7 @@ class Gateway:
                 return
             await asyncio.sleep(_SETTLE_SECONDS)
 
-    def _reserve_budget(self, call: _Call, sent: CheckedCall) -> None:
+    def _reserve_budget(self, call: _Call) -> None:
         """Reserve the most that a call may cost.
 
         Raises:
@@ -408,18 +414,18 @@ class Gateway:
         try:
             self._ledger.admit(
                 call.id,
-                call.model,
-                call.input_characters,
-                sent.most_output_tokens,
-                service_tier=sent.service_tier,
+                call.sent.model,
+                call.sent.input_characters,
+                call.sent.most_output_tokens,
+                service_tier=call.sent.service_tier,
             )
         except OverBudget as error:
             # The status with which providers report a used-up quota; 400 is Anthropic's.
             status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
             outcome = CallOutcome.SHARED_BUDGET if error.is_shared else CallOutcome.BUDGET
-            raise _Refusal(status, _sentence(error), "quota", outcome) from None
+            raise _Refusal(status, _sentence(error), ErrorKind.QUOTA, outcome) from None
         except EngineSilent as error:
-            raise _Refusal(503, _sentence(error), "server") from None
+            raise _Refusal(503, _sentence(error), ErrorKind.SERVER) from None
 
     def _refuse(
         self, provider: ModelProvider | None, call: _Call | None, refusal: _Refusal
@@ -437,14 +443,7 @@ class Gateway:
             answer.force_close()  # the rest of the body is not read
         return answer
 
-    async def _send(
-        self,
-        request: web.BaseRequest,
-        call: _Call,
-        sent: CheckedCall | None,
-        query: dict[str, str],
-        gone: asyncio.Event,
-    ) -> web.StreamResponse:
+    async def _send(self, request: web.BaseRequest, call: _Call) -> web.StreamResponse:
         """Send a call to its provider and forward the answer; whatever happens, it is counted once."""
         reader = AnswerReader(call.route.api)
         outcome, problem = CallOutcome.CANCELLED, ""
@@ -452,8 +451,8 @@ class Gateway:
         try:
             async with self._session.request(
                 request.method,
-                _address(call.provider, call.route, query),
-                data=sent.content if sent is not None else None,
+                _address(call),
+                data=call.sent.content or None,
                 headers=self._headers(request, call.provider),
                 allow_redirects=False,
                 proxy=_proxy_to(call.provider.url),
@@ -470,7 +469,7 @@ class Gateway:
                 answer = web.StreamResponse(status=upstream.status, headers=headers)
                 if call.tape is not None:
                     call.tape.status, call.tape.headers = upstream.status, headers
-                await self._pass_on(request, call, upstream, answer, reader, sent, gone)
+                await self._pass_on(request, call, upstream, answer, reader)
                 if call.tape is not None:
                     call.tape.is_whole = True
                 if call.status >= 400:
@@ -501,7 +500,7 @@ class Gateway:
             await self._settle(call, ended.usage)
 
     def _own_error(self, call: _Call, status: int, text: str) -> web.StreamResponse:
-        body = dialects.error_body(Dialect(call.provider.dialect), text, kind="server", status=status)
+        body = dialects.error_body(Dialect(call.provider.dialect), text, kind=ErrorKind.SERVER, status=status)
         content = msgspec.json.encode(body)
         if call.tape is not None:
             call.tape.status, call.tape.headers = status, {"content-type": _JSON}
@@ -533,8 +532,6 @@ class Gateway:
         upstream: aiohttp.ClientResponse,
         answer: web.StreamResponse,
         reader: AnswerReader,
-        sent: CheckedCall | None,
-        gone: asyncio.Event,
     ) -> None:
         """Forward an answer piece by piece, reading its usage."""
 
@@ -543,7 +540,7 @@ class Gateway:
                 call.tape.add(piece)
             if not piece:
                 return
-            if gone.is_set():
+            if call.gone.is_set():
                 call.undelivered = True
                 return
             try:
@@ -551,7 +548,7 @@ class Gateway:
                     await answer.prepare(request)
                 await answer.write(piece)
             except (ConnectionError, aiohttp.ClientConnectionResetError):
-                gone.set()
+                call.gone.set()
                 call.undelivered = True
 
         key = self._service.keys.get(call.provider.name, "").encode()
@@ -563,7 +560,7 @@ class Gateway:
             await write(content)
         elif upstream.content_type == _EVENT_STREAM:
             events = EventStream(reader, _MAX_EVENT_BYTES)
-            withholds = sent is not None and sent.asks_usage
+            withholds = call.sent.asks_usage
             async for chunk in upstream.content.iter_any():
                 self._count_bytes(call, chunk)
                 if withholds:
@@ -584,7 +581,7 @@ class Gateway:
                     is_long = True
                     del held[:-_TAIL_BYTES]
             reader.read(dialects.usage_at_the_end(bytes(held)) if is_long else bytes(held))
-        if not answer.prepared and not gone.is_set():
+        if not answer.prepared and not call.gone.is_set():
             await answer.prepare(request)
 
     @staticmethod
@@ -609,8 +606,8 @@ def _sentence(error: Exception) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _address(provider: ModelProvider, route: Route, query: Mapping[str, str]) -> URL:
-    return URL(provider.url.rstrip("/") + route.path, encoded=True).with_query(query)
+def _address(call: _Call) -> URL:
+    return URL(call.provider.url.rstrip("/") + call.route.path, encoded=True).with_query(call.query)
 
 
 def _proxy_to(url: str) -> str | None:
