@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.requests import LaunchSweep
     from mlebench_console.engine.runs.budgets import BudgetStanding
     from mlebench_console.engine.scoreboard import Cell, Interim
-    from mlebench_console.engine.scoreboard.timeline import ExpectedEnd
+    from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, NoEnd
     from mlebench_console.engine.sweeps.forecast import Forecast, JobsForecast
     from mlebench_console.environment.gateway.records import OpenCall
     from mlebench_console.state.records import Acknowledgement, Attempt, KaggleState, Run, Sweep
@@ -377,12 +377,22 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
     return (*(f"{so_far}, {each}" for each in (*bounds, close)), f"{short}, {close}", short)
 
 
+def medal_rate(interim: Interim | None, cell: Cell | None, plus_minus: str) -> str:
+    """Write the final medal rate, or the medals so far and the rate's bounds, for a column that says what it is."""
+    if interim is None:
+        return UNKNOWN
+    if interim.is_final and cell is not None:
+        return mean_and_error(cell, plus_minus)
+    ended = f"{interim.medals:,} of {interim.ended:,} ended" if interim.ended else interim.so_far_in_words()
+    return f"{ended}, {interim.bounds_in_words()}"
+
+
 def medal_bounds(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple[str, ...]:
     """Write the current bounds of the final medal rate in several forms, longest first."""
     if interim is None:
         return (UNKNOWN,)
     final = interim.bounds_in_words()
-    words = f"any medal {final.removeprefix('final ')} in the end"
+    words = f"any medal {interim.low:.1f} to {interim.high:.1f} % in the end"
     short = f"final {interim.low:.0f} to {interim.high:.0f} %"
     return (*_with_seeds(interim, cell, plus_minus, words), final, short)
 
@@ -394,6 +404,15 @@ def _with_seeds(interim: Interim, cell: Cell | None, plus_minus: str, bounds: st
     lost = interim.ended - interim.counted
     without = f"{lost} without a result, " if lost else ""
     return f"{without}{bounds}, {seeds}{whole}", f"{bounds}, {seeds}", bounds
+
+
+# Why the end of a sweep is not known, by its code; empty where the state of sweep or engine stands beside it.
+NO_END: dict[str, str] = {"over": "", "paused": "", "datasets": "waits for data", "engine": "", "unknown": ""}
+
+
+def sweep_end(end: ExpectedEnd | NoEnd, now: float) -> str:
+    """Write when a sweep ends: `ends ~14:05`; where that is not known, why, unless its state says so already."""
+    return NO_END[end] if isinstance(end, str) else f"ends {expected(end, now)}"
 
 
 def expected(time: ExpectedEnd, now: float) -> str:

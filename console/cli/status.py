@@ -19,8 +19,8 @@ from mlebench_console.state.records import IMPORTED
 
 if TYPE_CHECKING:
     from mlebench_console.console.views.datasets import Totals
-    from mlebench_console.console.views.overview import SweepLine
     from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.engine.needs.standing import SweepStanding
     from mlebench_console.engine.runs.causes import CauseGroup
     from mlebench_console.state.records import Sweep
 
@@ -34,9 +34,9 @@ def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
     from mlebench_console.console.nouns.cause import cause_document, group_text
     from mlebench_console.console.views.datasets import totals_of
-    from mlebench_console.console.views.overview import sweep_lines
     from mlebench_console.console.views.sweep import listed_sweeps
     from mlebench_console.engine.control import status
+    from mlebench_console.engine.needs.standing import read_standings
     from mlebench_console.engine.runs.causes import CauseKind, read_causes
     from mlebench_console.state import database, datasets
     from mlebench_console.state.records import KaggleState
@@ -45,14 +45,14 @@ def status(context: typer.Context, json: Json = False) -> None:
 
     places = places_of(context)
     engine = status(places)
-    known: list[SweepLine] = []
+    known: list[SweepStanding] = []
     groups: tuple[CauseGroup, ...] = ()
     kaggle, now = KaggleState(), time.time()
     failing: list[ProviderOutage] = []
     preparing: Totals | None = None
     if database.exists(places.state_dir):
         with reading_state(context) as opened:
-            known = sweep_lines(opened, listed_sweeps(opened), now)
+            known = read_standings(opened, listed_sweeps(opened), now)
             groups = read_causes(opened, now)
             kaggle = datasets.kaggle(opened)
             failing = outages.current(opened)
@@ -114,15 +114,16 @@ def datasets_text(found: Totals) -> str:
 
 
 def say_sweeps(
-    lines: Sequence[SweepLine], now: float, engine: EngineStatus, *, with_medals: bool = True
+    lines: Sequence[SweepStanding], now: float, engine: EngineStatus, *, with_medals: bool = True
 ) -> None:
     """Print one line for each sweep."""
     numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped")
 
-    def ends(line: SweepLine) -> str:
-        return "" if line.ends is None or not engine.running else wording.expected(line.ends, now)
+    def ends(line: SweepStanding) -> str:
+        end = line.end(engine)
+        return wording.NO_END[end] if isinstance(end, str) else wording.expected(end, now)
 
-    def number(name: str, line: SweepLine) -> str:
+    def number(name: str, line: SweepStanding) -> str:
         return str(getattr(line.counts, name))
 
     say_table(
@@ -145,27 +146,29 @@ def say_sweeps(
     )
 
 
-def _medals(line: SweepLine) -> str:
-    """Return a sweep's medal rate, or its bounds while it is not final."""
-    forms = wording.medals(line.interim, line.any_medal, "±")
-    if line.interim is None or line.interim.is_final:
-        return forms[0].removeprefix("any medal ")
-    return forms[2].replace(" medals of ", " of ").replace(" medal of ", " of ")
+def _medals(line: SweepStanding) -> str:
+    return wording.medal_rate(line.interim, line.any_medal, "±")
 
 
-def _mark(line: SweepLine) -> str:
+def _mark(line: SweepStanding) -> str:
     """Return why a sweep's runs are not results; empty if they are."""
     return "demo data, not a result" if line.counts.demo else ""
 
 
-def sweep_facts(line: SweepLine) -> dict[str, Any]:
-    """Return the fields of a sweep's record, its counts, its medals so far, and its expected end."""
-    return asdict(line.sweep) | {
+def sweep_facts(line: SweepStanding) -> dict[str, Any]:
+    """Return the fields of a sweep's record, and how it stands."""
+    return asdict(line.sweep) | {"demo": bool(line.counts.demo)} | standing_document(line)
+
+
+def standing_document(line: SweepStanding) -> dict[str, Any]:
+    """Return a sweep's counts, its medals so far, and its expected end, or the code of why that is not known."""
+    end = line.planned_end
+    return {
         "counts": asdict(line.counts),
-        "demo": bool(line.counts.demo),
         "any_medal": None if line.any_medal is None else asdict(line.any_medal),
         "interim": None if line.interim is None else asdict(line.interim),
-        "ends": None if line.ends is None else asdict(line.ends),
+        "ends": None if isinstance(end, str) else asdict(end),
+        "no_end": end if isinstance(end, str) else None,
     }
 
 

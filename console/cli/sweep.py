@@ -261,13 +261,13 @@ def import_groups(
 @app.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """List the sweeps, newest first."""
-    from mlebench_console.console.views.overview import sweep_lines
     from mlebench_console.console.views.sweep import listed_sweeps
     from mlebench_console.engine.control import status
+    from mlebench_console.engine.needs.standing import read_standings
 
     now = time.time()
     with reading_state(context) as database:
-        known = sweep_lines(database, listed_sweeps(database), now)
+        known = read_standings(database, listed_sweeps(database), now)
     if json:
         say_json([sweep_facts(line) for line in known])
     elif known:
@@ -288,8 +288,8 @@ def show(
     """Show one sweep: what was asked for, and every run."""
     from mlebench_console.console.nouns.costs import KnownPrices, sweep_costs
     from mlebench_console.console.nouns.run import RUN, run_rows
-    from mlebench_console.console.views.overview import sweep_lines
     from mlebench_console.engine.control import status
+    from mlebench_console.engine.needs.standing import read_standings
     from mlebench_console.engine.providers import model_prices
     from mlebench_console.engine.runs.budgets import standings
     from mlebench_console.state import experiments, runs, sweeps
@@ -297,8 +297,8 @@ def show(
 
     with reading_state(context) as database:
         sweep, now = sweeps.get(database, sweep_id), time.time()
-        (line,) = sweep_lines(database, [sweep], now)
         members = runs.of_sweep(database, sweep.id)
+        (line,) = read_standings(database, [sweep], now, {sweep.id: members})
         elsewhere = runs.placed_elsewhere(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
         uses = model_calls.by_run(database, sweep.id)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,10 +18,11 @@ from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
+    from mlebench_console.console.nouns.costs import SweepCosts
     from mlebench_console.console.views.concerns import Concern
     from mlebench_console.console.views.datasets import Totals
-    from mlebench_console.console.views.overview import SweepLine
     from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.engine.needs.standing import SweepStanding
     from mlebench_console.engine.places import Places
     from mlebench_console.engine.runs.causes import CauseGroup
     from mlebench_console.state.records import KaggleState
@@ -39,7 +40,8 @@ class WatchReport:
 
     now: float
     engine: EngineStatus | None
-    sweeps: tuple[SweepLine, ...]
+    sweeps: tuple[SweepStanding, ...]
+    costs: Mapping[str, SweepCosts]
     needed: tuple[Concern, ...]
     problem: str
     kaggle: KaggleState
@@ -90,7 +92,8 @@ def _look(places: Places) -> WatchReport:
 
     now = time.time()
     engine, problem = None, ""
-    sweeps: tuple[SweepLine, ...] = ()
+    sweeps: tuple[SweepStanding, ...] = ()
+    costs: Mapping[str, SweepCosts] = {}
     needed: tuple[Concern, ...] = ()
     kaggle = KaggleState()
     failing: tuple[ProviderOutage, ...] = ()
@@ -104,10 +107,10 @@ def _look(places: Places) -> WatchReport:
                 failing = tuple(outages.current(opened))
                 preparing = totals_of(opened, places, engine)
             listed = concerns(found.troubles, (), now)
-            sweeps, needed = found.sweeps, (*listed.needed, *listed.own)
+            sweeps, costs, needed = found.sweeps, found.costs, (*listed.needed, *listed.own)
     except Problem as told:
         problem = " ".join(str(told).splitlines())
-    return WatchReport(now, engine, sweeps, needed, problem, kaggle, failing, preparing)
+    return WatchReport(now, engine, sweeps, costs, needed, problem, kaggle, failing, preparing)
 
 
 def _say(seen: WatchReport, told: Set[str]) -> None:
@@ -125,7 +128,7 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
         say_wrapped(f"datasets: {datasets_text(seen.datasets)}", indent="  ")
     repeated = [line for line in seen.sweeps if line.is_over and line.sweep.id in told]
     for line in (line for line in seen.sweeps if line not in repeated):
-        say_wrapped(_sweep(line, seen.now, seen.engine), indent="  ")
+        say_wrapped(_sweep(line, seen), indent="  ")
     if repeated:
         verb = "is" if len(repeated) == 1 else "are"
         say_wrapped(f"{plural(len(repeated), 'sweep')} {verb} over as before", indent="  ")
@@ -167,13 +170,12 @@ def _engine(engine: EngineStatus | None) -> str:
     return ", ".join(parts)
 
 
-def _sweep(line: SweepLine, now: float, engine: EngineStatus | None) -> str:
+def _sweep(line: SweepStanding, seen: WatchReport) -> str:
     from mlebench_console.console.nouns.costs import money, short_cost
 
-    counts = line.counts
-    ended = counts.finished + counts.failed + counts.stopped
+    counts, costs = line.counts, seen.costs.get(line.sweep.id)
     parts = [
-        f"sweep {line.sweep.id}: {ended} of {counts.total} ended",
+        f"sweep {line.sweep.id}: {line.ended} of {counts.total} ended",
         *([f"{counts.live} running"] if counts.live else []),
         *([f"{counts.queued} queued"] if counts.queued else []),
         *([f"{counts.failed} failed{wording.retrying(counts.retrying)}"] if counts.failed else []),
@@ -181,13 +183,13 @@ def _sweep(line: SweepLine, now: float, engine: EngineStatus | None) -> str:
     if counts.demo:
         parts.append("demo data, not a result")
     parts.append(wording.medals(line.interim, line.any_medal, "±")[0])
-    if line.ends is not None and (engine is None or engine.running):
-        parts.append(f"ends {wording.expected(line.ends, now)}")
-    if line.costs is not None and line.costs.spending.models:
-        parts.append(f"models {short_cost(line.costs.spending)}")
-        if line.costs.projected is not None:
-            parts.append(f"about {money(line.costs.projected)} projected {line.costs.basis}")
-    for standing in () if line.costs is None else line.costs.budgets:
+    if end := wording.sweep_end(line.end(seen.engine), seen.now):
+        parts.append(end)
+    if costs is not None and costs.spending.models:
+        parts.append(f"models {short_cost(costs.spending)}")
+        if costs.projected is not None:
+            parts.append(f"about {money(costs.projected)} projected {costs.basis}")
+    for standing in () if costs is None else costs.budgets:
         parts.append(wording.shared_budget(standing))
     return ", ".join(parts)
 
@@ -203,22 +205,23 @@ def _say_json(seen: WatchReport) -> None:
         "problem": seen.problem,
         "kaggle": asdict(seen.kaggle),
         "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in seen.outages],
-        "sweeps": [
-            {
-                "id": line.sweep.id,
-                "state": line.sweep.state,
-                "counts": asdict(line.counts),
-                "any_medal": None if line.any_medal is None else asdict(line.any_medal),
-                "interim": None if line.interim is None else asdict(line.interim),
-                "seconds_left": None if line.ends is None else max(0.0, line.ends.at - seen.now),
-                "ends": None if line.ends is None else asdict(line.ends),
-                "costs": None if line.costs is None else line.costs.document(),
-                "budgets": [] if line.costs is None else [one.document() for one in line.costs.budgets],
-            }
-            for line in seen.sweeps
-        ],
+        "sweeps": [_document(line, seen) for line in seen.sweeps],
         "needs_you": [
             cause_document(concern.group, seen.now) for concern in seen.needed if concern.group is not None
         ],
     }
     sys.stdout.write(json.dumps(document) + "\n")
+
+
+def _document(line: SweepStanding, seen: WatchReport) -> dict[str, Any]:
+    from mlebench_console.console.cli.status import standing_document
+
+    costs, end = seen.costs.get(line.sweep.id), line.planned_end
+    return {
+        "id": line.sweep.id,
+        "state": line.sweep.state,
+        **standing_document(line),
+        "seconds_left": None if isinstance(end, str) else max(0.0, end.at - seen.now),
+        "costs": None if costs is None else costs.document(),
+        "budgets": [] if costs is None else [one.document() for one in costs.budgets],
+    }

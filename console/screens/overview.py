@@ -44,8 +44,9 @@ from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.concerns import Concern, Concerns, concerns
 from mlebench_console.console.views.events import ListedEvent, sweeps_in_words
-from mlebench_console.console.views.overview import Happening, Overview, SweepLine, overview
+from mlebench_console.console.views.overview import Happening, Overview, overview
 from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.needs.standing import SweepStanding
 from mlebench_console.engine.options.sweep import read_duration
 from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause
 from mlebench_console.foundation.problems import Problem
@@ -481,28 +482,28 @@ class _Drawing:
         hidden = set() if opened.older or len(hidden) == 1 else hidden
         sweeps = [sweep for sweep in self.found.sweeps if sweep.sweep.id not in hidden]
         signs = self.signs
-        with_costs = any(one.costs for one in sweeps)
+        with_costs = any(one.sweep.id in self.found.costs for one in sweeps)
         wide = self.width >= _WIDE + _OF_COSTS * with_costs
         with_notes = self.width >= _WITH_COUNTS and any(map(self._noted, sweeps))
         with_counts = self.width >= _WITH_COUNTS and (wide or any(sweep.is_over for sweep in sweeps))
         has_room = self.width >= _WITH_COUNTS and not (with_counts or with_notes or with_costs)
         bar = _BARS[wide or has_room]
 
-        def two_lines(sweep: SweepLine) -> bool:
+        def two_lines(sweep: SweepStanding) -> bool:
             return not wide and not sweep.is_over
 
-        def counts(sweep: SweepLine) -> Forms | str:
+        def counts(sweep: SweepStanding) -> Forms | str:
             return "" if two_lines(sweep) else self._counts(sweep)
 
         names = [sweep.sweep.id for sweep in sweeps]
 
-        def name(sweep: SweepLine) -> Forms:
+        def name(sweep: SweepStanding) -> Forms:
             is_noted = sweep.is_over and not with_notes and bool(self._noted(sweep))
             mark: Pieces = ((f" {signs.noted}", "accent"),) if is_noted else ()
             forms = told_apart(sweep.sweep.id, names, _SHORTEST_NAME, signs.ellipsis)
             return Forms([((text, "text"), *mark) for text in forms])
 
-        columns: list[Column[SweepLine]] = [
+        columns: list[Column[SweepStanding]] = [
             Column("", name, _SHORTEST_NAME, grows=40),
             Column("", lambda sweep: _bar_of(sweep, bar, signs), bar),
             Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
@@ -526,14 +527,14 @@ class _Drawing:
         launch, demo = self.keys("app.launch"), "'mlebench-console demo' shows one on made-up data"
         return lines or [_note(f"no sweep yet: {launch} launches one, {demo}")]
 
-    def _medals(self, sweep: SweepLine, *, wide: bool) -> Forms:
+    def _medals(self, sweep: SweepStanding, *, wide: bool) -> Forms:
         """Return its medals; short if a second line shows them in full."""
         forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
         has_second = not wide and not sweep.is_over
         demo: Pieces = (("demo ", "warn"),) if sweep.counts.demo else ()
         return Forms([(*demo, (text, "text")) for text in (forms[-1:] if has_second else forms)])
 
-    def _counts(self, sweep: SweepLine) -> Forms:
+    def _counts(self, sweep: SweepStanding) -> Forms:
         """Return the number of runs by outcome or state, with the signs of the bar."""
         groups: list[Pieces] = []
         for kind, count in sweep.tally.items():
@@ -543,12 +544,11 @@ class _Drawing:
         # All of them or none: a part could be mistaken for all.
         counts = joined(groups, between, 1000)
         # It may quote the problem of a dataset.
-        waits = (
-            "" if self._is_engine_down else plain(sweep.waits_for(self.engine).replace("\n", " "), limit=80)
-        )
+        wait = None if self._is_engine_down else sweep.wait(self.engine)
+        waits = "" if wait is None else plain(f"wait: {wait.text}".replace("\n", " "), limit=80)
         return Forms([(*counts, (f" {waits}", "text")), counts, ()] if waits else [counts, ()])
 
-    def _second_line(self, sweep: SweepLine) -> Pieces:
+    def _second_line(self, sweep: SweepStanding) -> Pieces:
         """Return the counts of its runs, and the bounds of the final medal rate: the first line has the medals."""
         forms = wording.medal_bounds(sweep.interim, sweep.any_medal, self.signs.plus_minus)
         room = self.width - 4
@@ -571,19 +571,20 @@ class _Drawing:
             line = fitting([*forms_with_note[:-1], short], room)
         return (("    ", "text"), *line)
 
-    def _noted(self, sweep: SweepLine) -> str:
+    def _noted(self, sweep: SweepStanding) -> str:
         """Return its tags and its note."""
         text = wording.annotation(sweep.sweep)
         return f"{self.signs.noted} {text}" if text else ""
 
-    def _costs(self, sweep: SweepLine) -> Forms | str:
-        return "" if sweep.costs is None else Forms([((text, "dim"),) for text in cost_forms(sweep.costs)])
+    def _costs(self, sweep: SweepStanding) -> Forms | str:
+        costs = self.found.costs.get(sweep.sweep.id)
+        return "" if costs is None else Forms([((text, "dim"),) for text in cost_forms(costs)])
 
     @property
     def _is_engine_down(self) -> bool:
         return self.engine is not None and not self.engine.running
 
-    def _when(self, sweep: SweepLine) -> Pieces:
+    def _when(self, sweep: SweepStanding) -> Pieces:
         if sweep.sweep.state is SweepState.PAUSED:
             return ((f"{self.signs.paused} paused", "warn"),)
         if sweep.ended == sweep.counts.total:
@@ -592,7 +593,7 @@ class _Drawing:
             return ((f"{self.signs.stopped} stopped", "dim"),)
         if self._is_engine_down:
             return (("engine is down", "warn"),)
-        return () if sweep.ends is None else ((f"ends {wording.expected(sweep.ends, self.now)}", "dim"),)
+        return ((wording.sweep_end(sweep.end(self.engine), self.now), "dim"),)
 
     def _table_of(self, shown: Sequence[Concern]) -> Table[Concern]:
         """Return the table of concerns, with the same layout in all parts of the screen."""
@@ -862,7 +863,7 @@ class _Drawing:
         return [table.line(one, key=(target(one), one.event.id)) for one in shown]
 
 
-def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
+def _bar_of(sweep: SweepStanding, width: int, signs: Signs) -> Pieces:
     """Return the bar of a sweep's runs by outcome or state: for each the sign and its share of the bar."""
     pieces: list[Piece] = []
     for kind, cells in shared_out(sweep.tally, width).items():

@@ -656,7 +656,7 @@ def _header(
     board: SweepBoard, width: int, now: float, engine: EngineStatus | None, signs: Signs
 ) -> tuple[Pieces, ...]:
     """Return the header: the sweep's name, progress and medals so far."""
-    sweep, dot = board.sweep, f" {signs.dot} "
+    standing, sweep, dot = board.standing, board.sweep, f" {signs.dot} "
     spec = sweep.spec
     facts = [
         f"{len(spec.competitions)} {signs.times} {plural(spec.seeds, 'seed')}",
@@ -665,7 +665,7 @@ def _header(
         f"at most {sweep.concurrency} at once",
     ]
     name: list[Piece] = [(" ", "text"), (foreign(sweep.id, 40).rstrip(), "strong")]
-    if board.counts.demo:
+    if standing.counts.demo:
         name.append(("  demo data, not a result", "warn"))
     if sweep.state is not SweepState.ACTIVE:
         sign = signs.paused if sweep.state is SweepState.PAUSED else signs.stopped
@@ -673,8 +673,7 @@ def _header(
     place = board.all_sweeps.index(sweep.id) + 1
     several = len(board.all_sweeps) > 1
     others: Pieces = ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if several else ()
-    is_down = engine is not None and not engine.running
-    ends = "" if board.ends is None or is_down else f"ends {wording.expected(board.ends, now)}"
+    ends = wording.sweep_end(standing.end(engine), now)
     agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"))
     between: Piece = (dot, "faint")
     lefts: list[Pieces] = [
@@ -682,7 +681,7 @@ def _header(
     ]
     lefts += [(*name, *agent), (*name, between, (facts[0], "dim")), tuple(name)]
     when: Pieces = ((dot, "faint"), (ends, "dim")) if ends else ()
-    told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
+    told = wording.medals(standing.interim, standing.any_medal, signs.plus_minus)
     # The bounds are worth more than the expected end.
     earned: list[Pieces] = [
         ((text, "strong"), *tail, (" ", "text"))
@@ -759,7 +758,7 @@ def _counts(
     Live runs that a person should look at are counted too, by what is wrong with them.
     """
     running, queued, finished, failed, infrastructure, stopped = words
-    counts = board.counts
+    counts = board.standing.counts
     waiting = sum(row.attempt is not None and row.attempt.is_in_queue for row in board.live)
     live = counts.live - waiting
     pieces: list[Piece] = [

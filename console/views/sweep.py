@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,22 +15,12 @@ from mlebench_console.console.nouns.competition import ORDER, split_of, threshol
 from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from mlebench_console.console.nouns.run import RUN, RunRow, run_rows
 from mlebench_console.console.roles import Drawing
-from mlebench_console.engine.scoreboard import (
-    Cell,
-    Interim,
-    Measure,
-    Trial,
-    aggregate,
-    interim_of,
-    results_of,
-)
-from mlebench_console.engine.scoreboard.aggregation import complete_seeds
+from mlebench_console.engine.needs.standing import SweepStanding, any_medal_of, read_standings
+from mlebench_console.engine.scoreboard import Cell, Interim, Measure, interim_of
 from mlebench_console.engine.scoreboard.own_runs import trial_of
-from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
 from mlebench_console.state import datasets, runs, sweeps
 from mlebench_console.state.database import Database
-from mlebench_console.state.lifecycle import Outcome, RunState
-from mlebench_console.state.records import HERE, Dataset, DatasetState, Run, Sweep, SweepCounts
+from mlebench_console.state.records import HERE, Dataset, DatasetState, Sweep
 from mlebench_console.state.usage import outages
 from mlebench_console.state.usage.outages import ProviderOutage
 
@@ -87,22 +76,21 @@ class SweepBoard:
     """All data about one sweep, and the names of all sweeps, newest first.
 
     Attributes:
-        interim: the progress of its runs.
-        ends: the expected end of its last run; None if unknown.
         costs: those of its model calls; None if no gateway counts them.
         outages: current outages of the providers that it uses.
     """
 
-    sweep: Sweep
-    counts: SweepCounts
+    standing: SweepStanding
     groups: tuple[SplitGroup, ...]
-    any_medal: Cell | None
-    interim: Interim | None
-    ends: ExpectedEnd | None
     all_sweeps: tuple[str, ...]
     runs: tuple[RunRow, ...]
     costs: SweepCosts | None = None
     outages: tuple[ProviderOutage, ...] = ()
+
+    @property
+    def sweep(self) -> Sweep:
+        """The sweep."""
+        return self.standing.sweep
 
     @cached_property
     def live(self) -> tuple[RunRow, ...]:
@@ -141,31 +129,6 @@ def first_of(order: Order[RunRow]) -> Order[CompetitionRow]:
     return Order(order.words, rank)
 
 
-# Outcomes and states in the order in which bars and counts show them.
-TALLIED: tuple[Outcome | RunState, ...] = (
-    *Outcome,
-    RunState.FAILED,
-    RunState.STOPPED,
-    RunState.RUNNING,
-    RunState.QUEUED,
-)
-
-
-def tally_of(found: Sequence[Run], waiting: Container[int] = ()) -> dict[Outcome | RunState, int]:
-    """Count runs by outcome or state, in the order of `TALLIED`; all live runs count as running.
-
-    Live runs whose ids are in `waiting`, since they wait in a batch system's queue, count as queued.
-    """
-
-    def standing(run: Run) -> Outcome | RunState:
-        if run.is_live:
-            return RunState.QUEUED if run.id in waiting else RunState.RUNNING
-        return run.outcome if run.outcome is not None else run.state
-
-    counts = Counter(map(standing, found))
-    return {kind: counts[kind] for kind in TALLIED if counts[kind]}
-
-
 def listed_sweeps(database: Database) -> list[Sweep]:
     """Read all sweeps, newest first: the order of all lists of sweeps and of the keys `[` and `]`."""
     return sweeps.all_sweeps(database)[::-1]
@@ -190,29 +153,17 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now
         for split in ORDER
         if any(row.split == split for row in rows)
     )
-    counts = sweeps.counts(database, sweep.id)
-    trials = [trial_of(run) for run in found]
+    (standing,) = read_standings(database, [sweep], now, {sweep.id: found})
+    medals = standing.counts.medals
     prices = known_prices(config_file)
     return SweepBoard(
-        sweep=sweep,
-        counts=counts,
+        standing=standing,
         groups=groups,
-        any_medal=any_medal_of(trials, sweep.spec.competitions),
-        interim=interim_of(trials, sweep.spec.competitions),
-        ends=end_of_sweep(database, sweep, found, now),
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(listed),
-        costs=read_sweep_costs(database, sweep, found, prices, counts.medals, sweep_budgets(database)),
+        costs=read_sweep_costs(database, sweep, found, prices, medals, sweep_budgets(database)),
         outages=tuple(one for one in outages.current(database) if one.provider in sweep.spec.gateway),
     )
-
-
-def any_medal_of(trials: Sequence[Trial], competitions: Sequence[str]) -> Cell | None:
-    """Return the medal rate over the seeds that every competition has finished; None before the first."""
-    results = results_of((trial.competition_id, trial.earned) for trial in trials)
-    if not complete_seeds(results, competitions):
-        return None
-    return aggregate(results, competitions).get(Measure.ANY_MEDAL)
 
 
 def _foremost(database: Database, known: Sequence[Sweep]) -> Sweep:

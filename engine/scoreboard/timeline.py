@@ -134,6 +134,24 @@ class ExpectedEnd:
     at_most: bool
 
 
+class NoEnd(StrEnum):
+    """Why it is not known when a sweep ends.
+
+    Attributes:
+        OVER: none of its runs is live or queued.
+        PAUSED: it has queued runs and is paused or stopped.
+        DATASETS: the data of a queued run are neither prepared nor being prepared.
+        ENGINE: no engine is running.
+        UNKNOWN: its runs were not launched here.
+    """
+
+    OVER = "over"
+    PAUSED = "paused"
+    DATASETS = "datasets"
+    ENGINE = "engine"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True)
 class Timeline:
     """One sweep or several on one time axis.
@@ -266,21 +284,18 @@ def _planned(
     return planned
 
 
-def end_of_sweep(database: Database, sweep: Sweep, members: Sequence[Run], now: float) -> ExpectedEnd | None:
-    """Estimate when a sweep ends; None where it has ended, or where queued runs wait for an operator.
-
-    They do where the sweep has to be resumed, or where the data of one are neither prepared nor being prepared.
-    """
+def end_of_sweep(database: Database, sweep: Sweep, members: Sequence[Run], now: float) -> ExpectedEnd | NoEnd:
+    """Estimate when a sweep ends while an engine runs, or return why that is not known."""
     queued = {run.competition_id for run in members if run.state is RunState.QUEUED}
-    waits = queued and (
-        sweep.state is not SweepState.ACTIVE
-        or not _on_the_way(database, sweep.spec.edition).issuperset(queued)
-    )
-    if waits or not sweep.concurrency:
-        return None
-    return expected_end(
-        members, concurrency=sweep.concurrency, limit_seconds=sweep.spec.time_limit_seconds, now=now
-    )
+    if queued and sweep.state is not SweepState.ACTIVE:
+        return NoEnd.PAUSED
+    if queued and not _on_the_way(database, sweep.spec.edition).issuperset(queued):
+        return NoEnd.DATASETS
+    if not sweep.concurrency:
+        return NoEnd.UNKNOWN
+    limit = sweep.spec.time_limit_seconds
+    end = expected_end(members, concurrency=sweep.concurrency, limit_seconds=limit, now=now)
+    return NoEnd.OVER if end is None else end
 
 
 def _on_the_way(database: Database, edition: str) -> set[str]:
@@ -313,7 +328,7 @@ def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Ti
     ]
     every = [run for found in members.values() for run in found]
     ends = [end_of_sweep(database, sweep, members[sweep.id], now) for sweep in chosen]
-    known = [end for end in ends if end is not None]
+    known = [end for end in ends if isinstance(end, ExpectedEnd)]
     return Timeline(
         sweep_ids=tuple(sweep.id for sweep in chosen),
         now=now,

@@ -14,6 +14,7 @@ from mlebench_console.engine.scoreboard.timeline import (
     Bar,
     ExpectedEnd,
     MarkKind,
+    NoEnd,
     counted_marks,
     end_of_sweep,
     expected_end,
@@ -130,15 +131,18 @@ def test_what_is_left_takes_as_long_as_what_has_ended(database: Database) -> Non
 def test_no_end_is_told_of_what_is_over_or_waits_for_a_person(database: Database) -> None:
     (run,) = queued(database, seeds=1)
     sweeps.set_state(database, "s", SweepState.PAUSED, now=1.0)
-    assert end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 2.0) is None
+    assert (
+        end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 2.0) is NoEnd.PAUSED
+    )
     sweeps.set_state(database, "s", SweepState.ACTIVE, now=3.0)
     for state in DatasetState:
         datasets.set_state(database, run.competition_id, SPEC.edition, state, now=3.0)
         ends = end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 3.0)
         comes = state in (DatasetState.PREPARED, DatasetState.WORKING, DatasetState.WAITING)
-        assert (ends is not None) == comes
+        assert isinstance(ends, ExpectedEnd) == comes
+        assert (ends is NoEnd.DATASETS) != comes
     finish(database, launch(database, run, 4.0), Outcome.GOLD, 5.0)
-    assert end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 6.0) is None
+    assert end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 6.0) is NoEnd.OVER
 
 
 def test_a_relaunch_is_a_bar_of_its_own_and_a_lost_gpu_and_a_restart_are_marks(database: Database) -> None:
