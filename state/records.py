@@ -389,27 +389,6 @@ class Experiment:
     sweep_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class UsageSample:
-    """The resource usage of one attempt at one moment; None where it could not be measured.
-
-    Attributes:
-        gpu_percent: the mean utilization of its GPUs, which other attempts may share.
-        gpu_memory_bytes: the used memory of all its GPUs.
-        network_bytes: the traffic of its own network since its start, in both directions.
-    """
-
-    attempt_id: int
-    at: float
-    cpu_percent: float | None
-    memory_bytes: int | None
-    disk_bytes: int | None
-    processes: int | None
-    gpu_percent: float | None = None
-    gpu_memory_bytes: int | None = None
-    network_bytes: int | None = None
-
-
 class DatasetState(StrEnum):
     """The state of a competition's data.
 

@@ -20,7 +20,8 @@ from mlebench_console.engine.needs.waits import WaitKind, job_wait
 from mlebench_console.engine.notifications.news import LOW_DISK_SHARE
 from mlebench_console.engine.placements.commands import Node
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.records import Run, UsageSample
+from mlebench_console.foundation.usage import UsageSample
+from mlebench_console.state.records import Run
 
 # Older measurements are marked; this is several times the interval of measurements.
 _OLD_SECONDS = 600.0

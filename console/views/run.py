@@ -22,9 +22,10 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, events, runs, submissions, sweeps
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
+from mlebench_console.state.records import Attempt, Dataset, Event, Run, Submission, Sweep
 from mlebench_console.state.usage import model_calls, network_use
 from mlebench_console.state.usage.network_use import NetworkUse
 from mlebench_console.state.usage.samples import DATABASE_NAME, Samples, UnusableSamples

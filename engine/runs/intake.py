@@ -7,13 +7,11 @@ only if it has ended (`exit.json` exists) and nothing readable says how.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from mlebench_console.engine.options.sweep import RELAUNCH
 from mlebench_console.engine.placements import AttemptStatus, Placements
@@ -368,10 +366,10 @@ class Intake:
         lines = jsonlines.read(folder / protocol.USAGE, usage_offset)
         if lines.offset == usage_offset:
             return  # half a line, which its writer completes
-        samples = samples_of(attempt.id, lines.values)
+        samples = samples_of(lines.values)
         if samples:
             try:
-                self._samples.add(samples)
+                self._samples.add(attempt.id, samples)
             except UnusableSamples as problem:
                 self._log("resource samples can't be saved now", problem)
                 self._troubles.note(_SAMPLES, problem.cause)
@@ -382,7 +380,7 @@ class Intake:
             self._troubles.clear(_SAMPLES)
         with self._database.transaction():
             if samples:
-                at = _moment(samples[-1].at - _idle(lines.values[-1]), self._clock.now())
+                at = _moment(samples[-1].at - samples[-1].idle_seconds, self._clock.now())
                 runs.note_activity(self._database, attempt.run_id, at)
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
@@ -671,12 +669,6 @@ def _stopped_by(folder: Path) -> str:
     except protocol.DamagedRecord:
         return "somebody"
     return stop.by if stop else "the host"
-
-
-def _idle(line: Mapping[str, Any]) -> float:
-    """Return for how many seconds the attempt was idle; 0 where the line has no such figure."""
-    idle = line.get("idle_seconds")
-    return idle if isinstance(idle, float | int) and math.isfinite(idle) else 0.0
 
 
 def _written_at(path: Path) -> int | None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state.database import read_all
-from mlebench_console.state.records import UsageSample
 
 DATABASE_NAME = "samples.db"
 
@@ -32,12 +32,13 @@ CREATE TABLE IF NOT EXISTS usage (
     gpu_percent REAL,
     gpu_memory_bytes INTEGER,
     network_bytes INTEGER,
+    idle_seconds REAL NOT NULL,
     PRIMARY KEY (attempt_id, at)
 ) WITHOUT ROWID, STRICT
 """
 
-_COLUMNS = ", ".join(field.name for field in fields(UsageSample))
-_MARKS = ", ".join("?" for _ in fields(UsageSample))
+_COLUMNS = ", ".join(("attempt_id", *(field.name for field in fields(UsageSample))))
+_MARKS = ", ".join("?" for _ in (None, *fields(UsageSample)))
 _BUSY_SECONDS = 1.0  # the engine's loop is blocked meanwhile
 _LARGEST_INTEGER = (1 << 63) - 1
 # A damaged page, something else than a database, or a database with other tables.
@@ -60,8 +61,8 @@ class Samples:
         self._writable = writable
         self._connection: sqlite3.Connection | None = None
 
-    def add(self, samples: Sequence[UsageSample]) -> None:
-        """Store samples; existing ones are kept.
+    def add(self, attempt_id: int, samples: Sequence[UsageSample]) -> None:
+        """Store samples of an attempt; existing ones are kept.
 
         Raises:
             UnusableSamples: none was stored.
@@ -69,7 +70,7 @@ class Samples:
         with self._changing() as connection:
             connection.executemany(
                 f"INSERT OR IGNORE INTO usage ({_COLUMNS}) VALUES ({_MARKS})",
-                [astuple(sample) for sample in samples],
+                [(attempt_id, *astuple(sample)) for sample in samples],
             )
 
     def forget(self, attempt_ids: Sequence[int]) -> None:
@@ -105,7 +106,7 @@ class Samples:
                 " JOIN (SELECT attempt_id AS a, MAX(at) AS t FROM usage GROUP BY attempt_id)"
                 " ON attempt_id = a AND at = t"
             ).fetchall()
-        return {sample.attempt_id: sample for sample in read_all(UsageSample, rows)}
+        return dict(zip((row["attempt_id"] for row in rows), read_all(UsageSample, rows), strict=True))
 
     def close(self) -> None:
         """Close the file; a later use opens it again."""
@@ -172,14 +173,14 @@ class Samples:
         )
 
 
-def samples_of(attempt_id: int, lines: Sequence[Mapping[str, Any]]) -> list[UsageSample]:
-    """Return lines of usage.jsonl as samples of an attempt, without invalid lines."""
+def samples_of(lines: Sequence[Mapping[str, Any]]) -> list[UsageSample]:
+    """Return lines of usage.jsonl as samples, without invalid lines."""
     import msgspec
 
     found = []
     for line in lines:
         try:
-            sample = msgspec.convert({**line, "attempt_id": attempt_id}, UsageSample)
+            sample = msgspec.convert(line, UsageSample)
         except msgspec.ValidationError:
             continue
         if all(_fits(value) for value in astuple(sample)):

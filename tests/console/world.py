@@ -17,18 +17,11 @@ from mlebench_console.environment.gateway.records import CallOutcome, Journal, M
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
 from mlebench_console.foundation.files import remove_tree
+from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
-from mlebench_console.state.records import (
-    HERE,
-    DatasetState,
-    Grade,
-    JobFacts,
-    StepState,
-    SweepSpec,
-    UsageSample,
-)
+from mlebench_console.state.records import HERE, DatasetState, Grade, JobFacts, StepState, SweepSpec
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import model_calls
 from mlebench_console.state.usage.samples import Samples
@@ -239,9 +232,9 @@ class World:
             ]
             known = [*readings, (None, None) if gpu is None else (gpu.busy_percent, gpu.memory_used)]
             samples.add(
+                attempt.id,
                 [
                     UsageSample(
-                        attempt.id,
                         attempt.started_at + 900 * step,
                         0.0 if attempt.waits_for else 80.0 + 60 * math.sin(step / 4),
                         int(2e9 + 1.5e8 * step + 4e8 * (step % 7 == 0)),
@@ -252,7 +245,7 @@ class World:
                         network_bytes=int(4e7 * step * (2 + math.sin(step / 5))),
                     )
                     for step in range(count)
-                ]
+                ],
             )
         samples.close()
 

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.foundation.problems import StateProblem, UsageProblem
+from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, events, experiments, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.datasets import Progress
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import Attempt, DatasetState, Grade, StepState, UsageSample
+from mlebench_console.state.records import Attempt, DatasetState, Grade, StepState
 from mlebench_console.state.submissions import Snapshot
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage.samples import Samples
@@ -186,9 +187,9 @@ def test_an_experiment_gathers_sweeps_in_the_order_of_assignment(swept: Database
 
 def test_samples_are_kept_once_and_read_back_in_order(tmp_path: Path) -> None:
     samples = Samples(tmp_path, writable=True)
-    batch = [UsageSample(1, at, 50.0, 1000, None, 3) for at in (2.0, 1.0, 3.0)]
-    samples.add(batch)
-    samples.add(batch)
+    batch = [UsageSample(at, 50.0, 1000, None, 3) for at in (2.0, 1.0, 3.0)]
+    samples.add(1, batch)
+    samples.add(1, batch)
     reader = Samples(tmp_path, writable=False)
     assert [sample.at for sample in reader.of_attempt(1, since=1.0)] == [2.0, 3.0]
     assert reader.latest()[1].at == 3.0

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.state.records import UsageSample
+from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state.usage.samples import DATABASE_NAME, DamagedSamples, Samples
 
-FIRST = UsageSample(1, 2.0, 50.0, 100, 200, 3)
-SECOND = UsageSample(1, 3.0, 60.0, 110, 210, 4, 75.0, 9000, 12)
+FIRST = UsageSample(2.0, 50.0, 100, 200, 3)
+SECOND = UsageSample(3.0, 60.0, 110, 210, 4, 75.0, 9000, 12)
 
 
 def test_samples_are_read_as_they_were_added(tmp_path: Path) -> None:
     samples = Samples(tmp_path, writable=True)
-    samples.add([SECOND, FIRST])
+    samples.add(1, [SECOND, FIRST])
     samples.close()
     reader = Samples(tmp_path, writable=False)
     assert reader.of_attempt(1) == [FIRST, SECOND] and reader.latest() == {1: SECOND}
@@ -29,8 +29,8 @@ def test_a_file_with_other_columns_is_kept_beside_the_new_one(tmp_path: Path) ->
     other.close()
     samples = Samples(tmp_path, writable=True)
     with pytest.raises(DamagedSamples):
-        samples.add([FIRST])
-    samples.add([FIRST])
+        samples.add(1, [FIRST])
+    samples.add(1, [FIRST])
     assert samples.of_attempt(1) == [FIRST]
     samples.close()
     assert list(tmp_path.glob(f"{DATABASE_NAME}.damaged-*"))

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench_console.environment.container.processes import ProcessTree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import Gpu, network_bytes
 from mlebench_console.environment.runner.protocol import LimitExceeded, Order
+from mlebench_console.foundation.usage import UsageSample
 
 # An interpreter that sleeps uses less.
 _BUSY_PERCENT = 1.0
-
-
-@dataclass(frozen=True)
-class Usage:
-    """One line of usage.jsonl; None where it could not be measured.
-
-    Attributes:
-        idle_seconds: since the last activity: output, work, a model call that began or waits in the gateway, or a
-            change on disk; a new runner starts at 0.
-    """
-
-    at: float
-    cpu_percent: float | None
-    memory_bytes: int
-    disk_bytes: int | None
-    processes: int
-    gpu_percent: float | None
-    gpu_memory_bytes: int | None
-    network_bytes: int | None
-    idle_seconds: float
 
 
 class UsageMeter:
@@ -58,7 +38,7 @@ class UsageMeter:
         monotonic: float,
         disk_bytes: int | None,
         gpus: Sequence[Gpu] = (),
-    ) -> Usage:
+    ) -> UsageSample:
         """Measure all descendants of `root`; `disk_bytes` is None unless it was just measured."""
         processes = tree.below(root)
         percent = None
@@ -70,7 +50,7 @@ class UsageMeter:
         own = [gpu for gpu in gpus if gpu.uuid in self._gpu_uuids]
         busy = [gpu.busy_percent for gpu in own if gpu.busy_percent is not None]
         taken = [gpu.memory_used for gpu in own if gpu.memory_used is not None]
-        return Usage(
+        return UsageSample(
             now,
             percent,
             sum(found.memory_bytes for found in processes),
@@ -106,7 +86,7 @@ def _changed_at(path: Path) -> int | None:
         return None
 
 
-def limit_exceeded(usage: Usage, order: Order) -> LimitExceeded | None:
+def limit_exceeded(usage: UsageSample, order: Order) -> LimitExceeded | None:
     """Return the limit that an attempt exceeds, if any."""
     idle, most_idle = usage.idle_seconds, order.idle_limit_seconds
     if most_idle is not None and idle > most_idle:

@@ -31,10 +31,11 @@ from mlebench_console.environment.runner.protocol import (
 )
 from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import database, events, runs, submissions, transitions
 from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
-from mlebench_console.state.records import Attempt, Grade, Run, SweepSpec, UsageSample
+from mlebench_console.state.records import Attempt, Grade, Run, SweepSpec
 from mlebench_console.state.usage import network_use, samples
 from mlebench_console.state.usage.samples import Samples
 from tests.clocks import HandClock
@@ -342,7 +343,7 @@ def test_a_damaged_inbox_file_keeps_no_report_waiting(world: World) -> None:
 
 def test_samples_that_are_locked_for_minutes_wait_and_end_nothing(world: World) -> None:
     world.use(0, at=5.0)
-    world.samples.add([])  # so that there is a file
+    world.samples.add(9, [])  # so that there is a file
     other = sqlite3.connect(world.state_dir / samples.DATABASE_NAME, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     world.report(0, AgentStarted(10, isolated=True))
@@ -358,7 +359,7 @@ def test_samples_that_are_locked_for_minutes_wait_and_end_nothing(world: World) 
 
 def test_samples_of_runs_that_are_over_are_no_trouble_any_more(world: World) -> None:
     world.use(0, at=5.0)
-    world.samples.add([])
+    world.samples.add(9, [])
     other = sqlite3.connect(world.state_dir / samples.DATABASE_NAME, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     world.step_for(60)
@@ -372,8 +373,8 @@ def test_samples_of_runs_that_are_over_are_no_trouble_any_more(world: World) -> 
 
 @pytest.mark.parametrize("damage", ["garbage", "a damaged page", "other tables"])
 def test_damaged_samples_are_set_aside_and_made_anew_and_end_nothing(world: World, damage: str) -> None:
-    filled = [UsageSample(9, float(at), 1.0, 1, 1, 1) for at in range(2000)]
-    world.samples.add(filled)
+    filled = [UsageSample(float(at), 1.0, 1, 1, 1) for at in range(2000)]
+    world.samples.add(9, filled)
     world.samples.close()
     path = world.state_dir / samples.DATABASE_NAME
     if damage == "garbage":

@@ -14,10 +14,10 @@ from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import RemoveSweep
 from mlebench_console.engine.sweeps.removal import LEAVING, SweepRemoval, loss_of, wait_for_removal
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import database, events, experiments, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome
-from mlebench_console.state.records import UsageSample
 from mlebench_console.state.usage.samples import Samples
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
@@ -72,7 +72,7 @@ def test_a_removed_sweep_leaves_nothing_but_the_event_that_says_so(place: Place)
     (run,) = sweep(place.state, "old", SPEC)
     fail(place.state, run)
     (attempt,) = runs.attempts(place.state, run.id)
-    place.samples.add([UsageSample(attempt.id, 1.0, 1.0, 1, 1, 1)])
+    place.samples.add(attempt.id, [UsageSample(1.0, 1.0, 1, 1, 1)])
     (kept,) = sweep(place.state, "kept", SPEC)
     fail(place.state, kept)
     place.files("old")
