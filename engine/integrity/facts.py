@@ -19,6 +19,7 @@ from mlebench_console.engine.integrity.material import ExaminedRun, read_lines
 from mlebench_console.engine.integrity.results import Detector, is_current, keep, look_with
 from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids, sample_of
 from mlebench_console.engine.requests import LookedAt
+from mlebench_console.environment.container.traffic import Traffic
 from mlebench_console.environment.gateway.records import NOT_SENT, read_calls
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.clock import Clock
@@ -234,7 +235,7 @@ def model_calls(subject: ExaminedRun) -> Iterator[Finding]:
 
 def network_use(subject: ExaminedRun) -> Iterator[Finding]:
     """Report bytes by host, refused hosts, and bytes of a run that must not use the network."""
-    passed = protocol.read_if_there(subject.folder / protocol.TRAFFIC, protocol.Traffic)
+    passed = protocol.read_if_there(subject.folder / protocol.TRAFFIC, Traffic)
     if passed is not None and passed.hosts:
         counted = {host: one.sent_bytes + one.received_bytes for host, one in passed.hosts.items()}
         text = f"bytes by host: {_counted(Counter(counted))}"

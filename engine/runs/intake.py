@@ -20,6 +20,7 @@ from mlebench_console.engine.runs import launching
 from mlebench_console.engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
 from mlebench_console.environment.container.output import Ending, ServiceRestarted
 from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.container.traffic import Traffic
 from mlebench_console.environment.gateway.budget import charge
 from mlebench_console.environment.gateway.prices import PriceTable, TokenPrice, price_table, tier_of
 from mlebench_console.environment.gateway.records import NOT_SENT, CallOutcome, ModelCall
@@ -34,7 +35,6 @@ from mlebench_console.environment.runner.protocol import (
     Stop,
     SubmissionRefused,
     SubmissionTaken,
-    Traffic,
     Unmeasured,
     Unremoved,
     Unsearched,

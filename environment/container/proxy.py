@@ -23,7 +23,6 @@ import re
 import signal
 import socket
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -32,6 +31,7 @@ from urllib.parse import urlsplit
 
 from mlebench_console.environment.container.client_hello import read_opening
 from mlebench_console.environment.container.relay import MAX_CONNECTIONS, Connection, both_ways, carry, serve
+from mlebench_console.environment.container.traffic import HostTraffic, Traffic
 
 _HTTPS, _HTTP = 443, 80
 _USUAL_PORTS = (_HTTPS, _HTTP)
@@ -102,23 +102,6 @@ def parse_rule(text: str) -> Rule:
     return Rule(host, int(port) if port else None)
 
 
-@dataclass
-class RuleTraffic:
-    """The traffic to and from the hosts of one rule."""
-
-    connections: int = 0
-    sent_bytes: int = 0
-    received_bytes: int = 0
-
-    def send(self, count: int) -> None:
-        """Count bytes sent."""
-        self.sent_bytes += count
-
-    def receive(self, count: int) -> None:
-        """Count bytes received."""
-        self.received_bytes += count
-
-
 class TrafficRecord:
     """A file with the traffic of each rule, not of each host, since an agent can make up any number of hosts.
 
@@ -128,31 +111,30 @@ class TrafficRecord:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self.by_rule: dict[str, RuleTraffic] = {}
-        self.refused: Counter[str] = Counter()
+        self.counts = Traffic()
         self._written = ""
         if path is not None and path.exists():
             try:
                 known = json.loads(path.read_text())
-                self.refused = Counter(known.get("refused", {}))
-                self.by_rule = {name: RuleTraffic(**one) for name, one in known["hosts"].items()}
+                hosts = {name: HostTraffic(**one) for name, one in known["hosts"].items()}
+                self.counts = Traffic(hosts, dict(known["refused"]))
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 _say(f"earlier traffic counts are lost, {path} is damaged: {error}")
 
-    def of(self, rule: Rule) -> RuleTraffic:
+    def of(self, rule: Rule) -> HostTraffic:
         """Return the counts of a rule."""
-        return self.by_rule.setdefault(str(rule), RuleTraffic())
+        return self.counts.hosts.setdefault(str(rule), HostTraffic())
 
     def refuse(self, host: str) -> None:
         """Count a refused request for a host."""
         name = host.lower().rstrip(".")
         known = (one for one in _RECORDED_BY_NAME if f".{name}".endswith(f".{one}"))
-        self.refused[next(known, OTHER_HOSTS)] += 1
+        recorded = next(known, OTHER_HOSTS)
+        self.counts.refused[recorded] = self.counts.refused.get(recorded, 0) + 1
 
     def write(self) -> None:
         """Write the file if the counts have changed since."""
-        hosts = {name: asdict(one) for name, one in self.by_rule.items()}
-        text = json.dumps({"hosts": hosts, "refused": self.refused})
+        text = json.dumps(asdict(self.counts))
         if self._path is None or text == self._written:
             return
         partial = self._path.with_name(f".{self._path.name}.partial")
@@ -240,7 +222,7 @@ class Proxy:
             return None
         return next((rule for rule in self._rules if rule.allows(host, port)), None)
 
-    async def _forward(self, client: Connection, request: _Request, where: str, traffic: RuleTraffic) -> None:
+    async def _forward(self, client: Connection, request: _Request, where: str, traffic: HostTraffic) -> None:
         try:
             server = await asyncio.wait_for(self._connect(request.host, request.port), _CONNECT_SECONDS)
         except OSError as error:
@@ -287,7 +269,7 @@ class Proxy:
         return server
 
     async def _carry_checked(
-        self, client: Connection, server: Connection, request: _Request, where: str, traffic: RuleTraffic
+        self, client: Connection, server: Connection, request: _Request, where: str, traffic: HostTraffic
     ) -> None:
         """Forward what a client sends into its tunnel, after its first message has shown an allowed destination."""
         # On a port that a rule names there may be a service where the server speaks first.

@@ -7,12 +7,13 @@ standard library alone, are in `environment/container/output.py`.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Ending, ServiceRestarted, Started, Tidied
+from mlebench_console.environment.container.traffic import Traffic
 from mlebench_console.environment.gateway import orders
 from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
 from mlebench_console.foundation import files
@@ -132,27 +133,6 @@ class ImageFile:
     uid: int = 1000
     gid: int = 1000
     home: str = "/home/nonroot"
-
-
-@dataclass(frozen=True)
-class HostTraffic:
-    """The proxy's traffic with the hosts of one rule so far."""
-
-    connections: int = 0
-    sent_bytes: int = 0
-    received_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """traffic.json: the proxy's traffic by the rule that allowed it.
-
-    Attributes:
-        refused: the number of refused requests by well-known host, and of all other hosts together.
-    """
-
-    hosts: dict[str, HostTraffic]
-    refused: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

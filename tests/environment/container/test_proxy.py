@@ -162,7 +162,7 @@ def test_where_a_site_has_a_proxy_tunnels_go_through_it_and_are_checked_all_the_
     ):
         tunnel(client, "localhost", server.port)
         assert asked(client, "localhost") == b"answer"
-    assert passed.by_rule["localhost"].connections == 1
+    assert passed.counts.hosts["localhost"].connections == 1
     with (
         proxying("localhost") as site,
         proxying("localhost", through=site.getpeername()) as client,
@@ -362,7 +362,7 @@ def test_bytes_of_a_tunnel_are_counted_and_refused_requests_are_not(server: Serv
     with proxying("localhost", record=record) as client:
         client.sendall(b"CONNECT evil.example.org:443 HTTP/1.1\r\n\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 403 ")
-    (counted,) = record.by_rule.values()
+    (counted,) = record.counts.hosts.values()
     assert counted.connections == 1
     assert min(counted.sent_bytes, counted.received_bytes) > len(b"question")
 
@@ -389,7 +389,7 @@ def test_a_damaged_record_of_traffic_keeps_no_proxy_from_serving(
 ) -> None:
     path = tmp_path / "traffic.json"
     path.write_text('{"hosts": {"a": 1}}')
-    assert TrafficRecord(path).by_rule == {}
+    assert TrafficRecord(path).counts.hosts == {}
     assert "is damaged" in capsys.readouterr().out
 
 

@@ -22,10 +22,11 @@ import pytest
 
 from mlebench_console.environment.container.output import Ending, Started
 from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.container.traffic import Traffic
 from mlebench_console.environment.runner import layout, protocol
 from mlebench_console.environment.runner.host.store import make_store
 from mlebench_console.environment.runner.process import apptainer, image_cache
-from mlebench_console.environment.runner.protocol import GivenGpus, Order, Traffic
+from mlebench_console.environment.runner.protocol import GivenGpus, Order
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 from tests.docker.harness import serving
