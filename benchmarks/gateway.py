@@ -127,7 +127,7 @@ def _gateways(folder: Path, port: int) -> Iterator[list[Path]]:
     try:
         for number in range(_GATEWAYS):
             attempt = folder / str(number)
-            (attempt / protocol.GRADER).mkdir(parents=True)
+            (attempt / protocol.SERVICES).mkdir(parents=True)
             served = ModelProvider("openai", "openai", f"http://127.0.0.1:{port}/v1")
             order = order_without_run(
                 competition_id="",
@@ -143,7 +143,7 @@ def _gateways(folder: Path, port: int) -> Iterator[list[Path]]:
                     [sys.executable, "-m", "mlebench_console.environment.runner.gateway", str(attempt)]
                 )
             )
-            sockets.append(attempt / protocol.GRADER / protocol.GATEWAY_SOCKET)
+            sockets.append(attempt / protocol.SERVICES / protocol.GATEWAY_SOCKET)
         for path in sockets:
             _until(partial(Path.stat, path))
         yield sockets

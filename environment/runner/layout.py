@@ -82,7 +82,7 @@ def sandboxed() -> Layout:
         relay=_RELAY_FOLDER / "relay.py",
         home=HOME / "nonroot",
         temporary=Path("/tmp"),  # noqa: S108 - the sandbox's own
-        socket=_RELAY_FOLDER / "grader" / protocol.GRADER_SOCKET,
+        socket=_RELAY_FOLDER / protocol.SERVICES / protocol.VALIDATION_SOCKET,
     )
 
 
@@ -104,13 +104,13 @@ def _obfuscated_texts(attempt: Path, order: Order, here: Layout) -> tuple[Bind, 
 
 def binds_without_daemon(attempt: Path, order: Order, here: Layout) -> list[Bind]:
     """Return those of an agent for which no daemon makes a container; its relay lies in its /run."""
-    scratch, grader = attempt / protocol.SCRATCH, attempt / protocol.GRADER
+    scratch, services = attempt / protocol.SCRATCH, attempt / protocol.SERVICES
     return [
         Bind(scratch / "tmp", here.temporary),
         Bind(scratch / "run", Path("/run")),
         *binds(attempt, order, here),
-        Bind(grader, here.socket.parent, read_only=True),
-        Bind(grader / "hosts", Path("/etc/hosts"), read_only=True),
+        Bind(services, here.socket.parent, read_only=True),
+        Bind(services / "hosts", Path("/etc/hosts"), read_only=True),
     ]
 
 
@@ -132,7 +132,7 @@ def plain(attempt: Path, order: Order) -> Layout:
         relay=tools / "container" / "relay.py",
         home=attempt / protocol.SCRATCH / "home",
         temporary=attempt / protocol.SCRATCH / "tmp",
-        socket=attempt / protocol.GRADER / protocol.GRADER_SOCKET,
+        socket=attempt / protocol.SERVICES / protocol.VALIDATION_SOCKET,
     )
 
 

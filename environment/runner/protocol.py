@@ -55,14 +55,15 @@ CODE = "code"
 SNAPSHOTS = "snapshots"
 CODE_SNAPSHOTS = "code_snapshots"
 SCRATCH = "scratch"
-GRADER = "grader"
-GRADER_SOCKET = "grader.sock"
+# The sockets of the processes that serve an agent: its validation server, model gateway and proxy.
+SERVICES = "services"
+VALIDATION_SOCKET = "validation.sock"
 GATEWAY_SOCKET = "gateway.sock"
 UPLOADS = "uploads"
 DESCRIPTION = "description.md"
 # What lies on a node's own disk, where links lead, in a job of a batch system.
 DATASET = "dataset"
-ON_THE_NODE = (SCRATCH, GRADER, DATASET)
+ON_THE_NODE = (SCRATCH, SERVICES, DATASET)
 STAGING = "staging.json"
 GPUS = "gpus.json"
 JOB_SCRIPT = "job.sh"

@@ -19,8 +19,8 @@ from mlebench_console.console.views.grading import grade_file
 from mlebench_console.engine.grading.batch import grade_many
 from mlebench_console.engine.rungroups import SubmissionLine
 from mlebench_console.environment.container.processes import process_tree
-from mlebench_console.environment.grading_server.server import check_form
 from mlebench_console.environment.runner.host import readings
+from mlebench_console.environment.validation_server.server import check_form
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.foundation.workers import Limits
 from tests.competitions.prepared import prepared

@@ -239,7 +239,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 from mlebench_console.competitions import judging, registry
-from mlebench_console.environment import grading_server
+from mlebench_console.environment import validation_server
 for name in registry.all_ids():
     registry.load_task(registry.get(name))
 print(len(registry.all_ids()))

@@ -94,4 +94,4 @@ def test_what_an_agent_closed_is_the_operators_to_read_and_to_remove(home: Path)
     kept = read_snapshot(home / "attempt", 1)
     assert kept is not None
     assert "a/b/c" in [each.path for each in kept.files]
-    assert not (home / "attempt" / protocol.GRADER).exists()
+    assert not (home / "attempt" / protocol.SERVICES).exists()

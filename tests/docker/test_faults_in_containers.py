@@ -106,20 +106,20 @@ def test_a_container_killed_from_outside_costs_its_own_run_only(docker: DockerHa
     docker.until_clean()
 
 
-def test_a_grading_server_that_dies_is_there_again(docker: DockerHarness) -> None:
+def test_a_validation_server_that_dies_is_there_again(docker: DockerHarness) -> None:
     ask = '/home/validate_submission.sh "$SUBMISSION_DIR/submission.csv"'
     docker.agent("asker", f"{SUBMIT}; {WAIT_FOR_GO}; for _ in $(seq 60); do {ask} && break; sleep 0.5; done")
     docker.start()
     docker.launch("asker")
     (run,) = docker.until_started()
-    grader = docker.container_of(run, "grader")["Id"]
+    server = docker.container_of(run, "validation")["Id"]
     kill = (
         "import os, signal\n"
         "for p in os.listdir('/proc'):\n"
-        "    if p.isdigit() and b'.environment.grading_server' in open(f'/proc/{p}/cmdline', 'rb').read():\n"
+        "    if p.isdigit() and b'.environment.validation_server' in open(f'/proc/{p}/cmdline', 'rb').read():\n"
         "        os.kill(int(p), signal.SIGKILL)\n"
     )
-    begun = connect().exec_create(grader, ["/opt/grader/bin/python", "-c", kill])
+    begun = connect().exec_create(server, ["/opt/grader/bin/python", "-c", kill])
     assert connect().exec_start(begun["Id"]) == b""
     docker.go(run)
     (run,) = docker.ended()
@@ -147,8 +147,8 @@ def test_a_grader_that_is_killed_is_there_again_for_its_agent_and_told(docker: D
     for name in ("asker", "crasher"):
         docker.launch(name)
     asker, crasher = sorted(docker.until_started(), key=lambda run: run.sweep_id)
-    connect().kill(docker.container_of(asker, "grader")["Id"])
-    connect().remove_container(docker.container_of(crasher, "grader")["Id"], force=True)
+    connect().kill(docker.container_of(asker, "validation")["Id"])
+    connect().remove_container(docker.container_of(crasher, "validation")["Id"], force=True)
     for run in (asker, crasher):
         (told,) = eventually(partial(told_of, docker, run, "run.service"))
         assert told.startswith("the validation server was ")

@@ -197,7 +197,7 @@ def test_twelve_runs_are_graded_whatever_is_killed_and_nothing_else_is_left(
     assert set(Path("/tmp").glob("mlebench-build-*")) - in_tmp == set()
     for run in ended:
         for attempt in docker.attempts(run):
-            assert not (docker.places.state_dir / attempt.directory / protocol.GRADER).exists()
+            assert not (docker.places.state_dir / attempt.directory / protocol.SERVICES).exists()
 
 
 def graded_again(mlebench: CommandLine, tmp_path: Path) -> dict[tuple[int, str], tuple[float | None, bool]]:

@@ -319,9 +319,10 @@ def test_a_validation_server_that_was_killed_is_there_again_and_what_fails_meanw
     server = next(
         child.pid
         for child in process_tree().children[shim]
-        if b"mlebench_console.environment.grading_server" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
+        if b"mlebench_console.environment.validation_server"
+        in Path(f"/proc/{child.pid}/cmdline").read_bytes()
     )
-    socket = harness.folder(run) / protocol.GRADER / protocol.GRADER_SOCKET
+    socket = harness.folder(run) / protocol.SERVICES / protocol.VALIDATION_SOCKET
     before = socket.stat().st_ctime_ns
     os.kill(server, signal.SIGKILL)
     eventually(lambda: socket.exists() and socket.stat().st_ctime_ns != before, patience=15)

@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench_console.environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
+from mlebench_console.environment.validation_server.multipart import (
+    UploadRefused,
+    boundary_of,
+    copy_file_field,
+)
 
 
 class Dripping:

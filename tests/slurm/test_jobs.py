@@ -216,7 +216,7 @@ def test_an_agent_goes_with_a_job_that_is_killed_and_the_next_job_of_its_node_ti
         (local,) = node.scratch.glob("mlebench-job-*")
         assert (local / "dataset" / "public").is_mount()
         servers = [
-            line for line in arguments_of_all() if "mlebench_console.environment.grading_server" in line
+            line for line in arguments_of_all() if "mlebench_console.environment.validation_server" in line
         ]
         (prepared,) = [
             each.removeprefix("--prepared=")

@@ -317,7 +317,7 @@ class History:
         for child in process_tree().children.get(shim or 0, ()):
             with suppress(FileNotFoundError, ProcessLookupError):
                 if (
-                    b"mlebench_console.environment.grading_server"
+                    b"mlebench_console.environment.validation_server"
                     in Path(f"/proc/{child.pid}/cmdline").read_bytes()
                 ):
                     self._note(run, Disturbance.SERVER_KILLED)

@@ -136,7 +136,7 @@ def _of_attempt(
         )
     if verdict is not None and verdict.state is RunState.FINISHED:
         yield from _of_grade(database, state_dir, run, attempt, content if left in GRADED else None, at_hand)
-    for name in (protocol.SCRATCH, protocol.GRADER):
+    for name in (protocol.SCRATCH, protocol.SERVICES):
         if (folder / name).exists():
             yield f"{attempt.directory}/{name} is left over"
     if locks.is_held(folder / protocol.LOCK):

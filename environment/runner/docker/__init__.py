@@ -1,1 +1,1 @@
-"""The Docker runtime: a grader sidecar, the agent's container in its network namespace, and an optional proxy."""
+"""The Docker runtime: containers of the validation server, of the agent in its network namespace, and of a proxy."""

@@ -246,7 +246,7 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
     return config
 
 
-def wait_for_grader(client: APIClient, container: str, attempt: Path) -> None:
+def wait_for_validation(client: APIClient, container: str, attempt: Path) -> None:
     """Wait until the validation server of an attempt answers.
 
     Raises:
@@ -254,7 +254,7 @@ def wait_for_grader(client: APIClient, container: str, attempt: Path) -> None:
         docker.errors.DockerException: the daemon does not answer.
     """
     give_up = time.monotonic() + _READY_SECONDS
-    while not (attempt / protocol.GRADER / READY).exists():
+    while not (attempt / protocol.SERVICES / READY).exists():
         if not client.inspect_container(container)["State"]["Running"] or time.monotonic() > give_up:
             log = client.logs(container, tail=3).decode("utf-8", "replace")
             raise EnvironmentProblem("the validation server did not start", " ".join(log.split()), _REBUILD)

@@ -14,7 +14,7 @@ from mlebench_console.environment.runner.protocol import Order
 _OF_ROOT = Path("/run/mlebench")  # the container's main process closes it to the agent
 OUTPUT = _OF_ROOT / "output"
 LAUNCH = _OF_ROOT / "launch.json"
-SERVICE = Path("/run/service")
+SERVICES = Path("/run/services")
 READY = "ready"
 AGENT_USER = "nonroot"
 # As in environment/Dockerfile; an image built on that one may have another entry point.
@@ -44,7 +44,7 @@ _MEASURED = Path("/run/measured")
 class Role(StrEnum):
     """The role of a container in its attempt."""
 
-    GRADER = "grader"
+    VALIDATION = "validation"
     PROXY = "proxy"
     AGENT = "agent"
     METER = "meter"
@@ -112,10 +112,10 @@ def plans(
         launch: the file with arguments and variables that contain secrets; None where there are none.
         outside_network: the network with access to the outside, for those that get it.
     """
-    found = [_grader(attempt, order, outside_network)]
+    found = [_validation(attempt, order, outside_network)]
     if order.network == "models":
         found.append(_proxy(attempt, order, outside_network))
-    return [*found, _agent(attempt, order, name_of[Role.GRADER], launch)]
+    return [*found, _agent(attempt, order, name_of[Role.VALIDATION], launch)]
 
 
 def joining(plan: Plan, container: str) -> Plan:
@@ -125,7 +125,7 @@ def joining(plan: Plan, container: str) -> Plan:
 
 def open_folders(attempt: Path) -> None:
     """Give an attempt's containers access to its folders."""
-    (attempt / protocol.GRADER).mkdir(exist_ok=True)
+    (attempt / protocol.SERVICES).mkdir(exist_ok=True)
     (attempt / protocol.PROXY).mkdir(exist_ok=True)
     (attempt / protocol.VALIDATIONS).touch()
     (attempt / protocol.RESTARTS).touch()
@@ -136,29 +136,29 @@ def open_folders(attempt: Path) -> None:
     (attempt / protocol.OUTPUT).chmod(0o770)
 
 
-def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
+def _validation(attempt: Path, order: Order, outside_network: str) -> Plan:
     command = [
         "-m",
-        "mlebench_console.environment.container.sidecar",
+        "mlebench_console.environment.container.services",
         f"--restarts={_RESTARTS}",
         *(
-            [f"--relay={layout.PROXY_PORT}:{SERVICE}/{layout.PROXY_SOCKET}"]
+            [f"--relay={layout.PROXY_PORT}:{SERVICES}/{layout.PROXY_SOCKET}"]
             if order.network == "models"
             else []
         ),
-        *([f"--relay={layout.MODEL_PORT}:{SERVICE}/{protocol.GATEWAY_SOCKET}"] if order.providers else []),
+        *([f"--relay={layout.MODEL_PORT}:{SERVICES}/{protocol.GATEWAY_SOCKET}"] if order.providers else []),
         "--",
         f"--port={layout.SANDBOX_PORT}",
-        f"--ready={SERVICE}/{READY}",
+        f"--ready={SERVICES}/{READY}",
         f"--competition={order.competition_id}",
         f"--prepared={_PREPARED}",
         f"--edition={order.edition}",
         f"--record={_VALIDATIONS}",
-        f"--uploads={SERVICE}/{protocol.UPLOADS}",
+        f"--uploads={SERVICES}/{protocol.UPLOADS}",
         f"--max-bytes={order.submission_limit_bytes}",
     ]
     return Plan(
-        Role.GRADER,
+        Role.VALIDATION,
         order.grader_image,
         tuple(command),
         f"{os.getuid()}:{os.getgid()}",
@@ -167,7 +167,7 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
             Bind(Path(order.prepared_dir) / "public", _PREPARED / "public", read_only=True),
             Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),
             Bind(attempt / protocol.RESTARTS, _RESTARTS),
-            Bind(attempt / protocol.GRADER, SERVICE),
+            Bind(attempt / protocol.SERVICES, SERVICES),
             *_own_competition(order),
         ),
         network=outside_network if order.network == "open" else _NO_NETWORK,
@@ -185,7 +185,7 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
 def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
     """Return the plan of the proxy, which is reached by a socket in a folder and is the only way out."""
     command = [
-        *("-m", "mlebench_console.environment.container.proxy", f"--socket={SERVICE}/{layout.PROXY_SOCKET}"),
+        *("-m", "mlebench_console.environment.container.proxy", f"--socket={SERVICES}/{layout.PROXY_SOCKET}"),
         f"--traffic={_TRAFFIC}/{Path(protocol.TRAFFIC).name}",
     ]
     return Plan(
@@ -194,14 +194,14 @@ def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
         (*command, *layout.proxy_rules(order)),
         f"{os.getuid()}:{os.getgid()}",
         (),
-        (Bind(attempt / protocol.GRADER, SERVICE), Bind(attempt / protocol.PROXY, _TRAFFIC)),
+        (Bind(attempt / protocol.SERVICES, SERVICES), Bind(attempt / protocol.PROXY, _TRAFFIC)),
         network=outside_network,
         image_labels=order.grader_labels,
         memory_bytes=_PROXY_MEMORY,
     )
 
 
-def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Plan:
+def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) -> Plan:
     options = [
         f"--user={AGENT_USER}",
         OPEN_HOME,
@@ -228,7 +228,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
             Bind(attempt / protocol.OUTPUT, OUTPUT),
             *((Bind(launch, LAUNCH),) if launch else ()),
         ),
-        network=f"{_NETWORK_OF}{grader}",
+        network=f"{_NETWORK_OF}{validation}",
         image_labels=order.image_labels,
         agents_dir=order.agents_dir,
         entrypoint=_MAIN_PROCESS,

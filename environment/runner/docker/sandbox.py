@@ -52,9 +52,9 @@ _KILLED = 137
 _TERMINATED = 143
 _FIRST_MEND_SECONDS = 1.0
 _LONGEST_MEND_SECONDS = 60.0
-_SERVICES = {Role.GRADER: "the validation server", Role.PROXY: "the proxy to the model hosts"}
+_SERVICES = {Role.VALIDATION: "the validation server", Role.PROXY: "the proxy to the model hosts"}
 _SIGKILL = 9
-_ENDED_IN = tuple(reversed(Role))  # to Podman the agent depends on its grader
+_ENDED_IN = tuple(reversed(Role))  # to Podman the agent depends on its validation server
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class DockerHost:
 
 
 class DockerSandbox:
-    """An agent's container with its grader and, if needed, its proxy."""
+    """An agent's container with its validation server and, if needed, its proxy."""
 
     def __init__(self, host: DockerHost, attempt: Path, order: Order) -> None:
         self._host = host
@@ -346,7 +346,7 @@ class DockerSandbox:
             mending.result()
         if time.monotonic() < self._mend_at:
             return
-        roles = [role for role in (Role.GRADER, Role.PROXY) if self._is_used(role)]
+        roles = [role for role in (Role.VALIDATION, Role.PROXY) if self._is_used(role)]
         for role in roles:
             container = self._host.find(self._order.token, role)
             if container is None or not container.runs:
@@ -359,13 +359,13 @@ class DockerSandbox:
         return role is not Role.PROXY or self._order.network == "models"
 
     def _mend(self, role: Role, dead: Container | None) -> None:
-        """Replace a dead container; a grader joins the network namespace that the agent still has."""
+        """Replace a dead container; a validation server joins the network namespace that the agent still has."""
         doing = f"the {role} can't be started again"
         how, from_outside = self._end_of(dead)
         if dead is not None:
             self._host.remove(dead.id, if_possible=True)
-        if role is Role.GRADER:
-            (self._attempt / protocol.GRADER / READY).unlink(missing_ok=True)
+        if role is Role.VALIDATION:
+            (self._attempt / protocol.SERVICES / READY).unlink(missing_ok=True)
         if role is Role.PROXY:
             (self._attempt / protocol.PROXY).mkdir(exist_ok=True)  # older versions have made none
         names = self._names()
@@ -373,15 +373,15 @@ class DockerSandbox:
         plan = next(plan for plan in planned if plan.role is role)
         # A running agent is served by the current image, even if that was rebuilt meanwhile.
         plan = replace(plan, image_labels=())
-        if role is Role.GRADER:
+        if role is Role.VALIDATION:
             plan = joining(plan, names[Role.AGENT])
         try:
             with daemon.daemon_problems(doing), self._host.asking(doing, patient=True) as client:
                 with self._host.joining if plan.on_outside_network else nullcontext():
                     container = daemon.create(client, names[role], plan, self._labels(plan))
                     client.start(container)
-                if role is Role.GRADER:
-                    daemon.wait_for_grader(client, container, self._attempt)
+                if role is Role.VALIDATION:
+                    daemon.wait_for_validation(client, container, self._attempt)
         finally:
             self._host.forget()
         more = ", but the network outside is gone" if self._order.network == "open" else ""
@@ -477,7 +477,7 @@ class DockerSandbox:
             self._host.remove(beside.id, if_possible=is_kept)
         if self._order.network != "none":
             self._host.drop_outside_network()
-        return (yield from files.removing_tree(self._attempt / protocol.GRADER))
+        return (yield from files.removing_tree(self._attempt / protocol.SERVICES))
 
     def image(self) -> str:
         """Return the digest of the agent's image."""
@@ -523,7 +523,9 @@ class DockerSandbox:
         return pid or None
 
     def _beside(self) -> list[Container]:
-        found = (self._host.find(self._order.token, role) for role in (Role.GRADER, Role.PROXY, Role.METER))
+        found = (
+            self._host.find(self._order.token, role) for role in (Role.VALIDATION, Role.PROXY, Role.METER)
+        )
         return [one for one in found if one is not None]
 
     def _inspect(self) -> dict[str, Any] | None:
@@ -586,8 +588,8 @@ class DockerSandbox:
                     with self._host.joining if plan.on_outside_network else nullcontext():
                         container = daemon.create(client, names[plan.role], plan, self._labels(plan))
                         self._start_one(client, container)
-                    if plan.role is Role.GRADER:
-                        daemon.wait_for_grader(client, container, self._attempt)
+                    if plan.role is Role.VALIDATION:
+                        daemon.wait_for_validation(client, container, self._attempt)
         finally:
             self._host.forget()
 

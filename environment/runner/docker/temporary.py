@@ -74,8 +74,8 @@ def temporary_containers(
                     continue
                 container = daemon.create(client, names[plan.role], plan, {})
                 client.start(container)
-                if plan.role is Role.GRADER:
-                    daemon.wait_for_grader(client, container, folder)
+                if plan.role is Role.VALIDATION:
+                    daemon.wait_for_validation(client, container, folder)
         yield names[Role.AGENT]
     finally:
         remove_temporary_containers(client, name)
@@ -90,7 +90,9 @@ def remove_temporary_containers(client: APIClient, name: str) -> None:
     from docker.errors import NotFound
 
     with daemon.daemon_problems("the containers can't be removed"):
-        for container in reversed(_names(name).values()):  # to Podman the agent depends on its grader
+        for container in reversed(
+            _names(name).values()
+        ):  # to Podman the agent depends on its validation server
             try:
                 client.remove_container(container, force=True, v=True)
             except NotFound:

@@ -114,7 +114,7 @@ async def _serve(attempt: Path, gateway: Gateway, notices: NoticeReader) -> None
     runner = await gateway.open()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         # Bound from within its folder, because the path of a Unix socket has at most 108 bytes.
-        os.chdir(attempt / protocol.GRADER)
+        os.chdir(attempt / protocol.SERVICES)
         Path(protocol.GATEWAY_SOCKET).unlink(missing_ok=True)
         listener.bind(protocol.GATEWAY_SOCKET)
         await web.SockSite(runner, listener, backlog=MAX_CONNECTIONS).start()

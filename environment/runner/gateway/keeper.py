@@ -97,7 +97,7 @@ class GatewayKeeper:
         return True
 
     def _spawn(self) -> None:
-        (self._attempt / protocol.GRADER).mkdir(exist_ok=True)
+        (self._attempt / protocol.SERVICES).mkdir(exist_ok=True)
         self._oom_kills = output.oom_kills(_OOM_COUNTERS)
         # On a node no later runner would find it.
         ends_with = os.getpid() if (self._attempt / protocol.JOB_CLAIM).exists() else None
@@ -114,7 +114,7 @@ class GatewayKeeper:
             )
 
     def _socket(self) -> Path:
-        return self._attempt / protocol.GRADER / protocol.GATEWAY_SOCKET
+        return self._attempt / protocol.SERVICES / protocol.GATEWAY_SOCKET
 
     def _is_starting(self) -> bool:
         return self._process is not None and self._process.poll() is None and not self._lives()

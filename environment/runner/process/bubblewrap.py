@@ -203,7 +203,7 @@ def wrap(
 
 def _files_on_this_system(attempt: Path, order: Order, layout: Layout) -> list[Bind]:
     scratch, tools = attempt / protocol.SCRATCH, own_files()
-    grader = attempt / protocol.GRADER
+    services = attempt / protocol.SERVICES
     return [
         Bind(scratch / "home", layout.home),
         Bind(scratch / "agent", layout.agent),
@@ -213,7 +213,7 @@ def _files_on_this_system(attempt: Path, order: Order, layout: Layout) -> list[B
         Bind(tools / "validate_submission.sh", layout.validate, read_only=True),
         Bind(tools / "validate_submission.sh", layout.tools / "validate_submission.sh", read_only=True),
         Bind(tools / "conda", layout.tools / "conda", read_only=True),
-        *(Bind(grader / name, Path("/etc", name), read_only=True) for name in ("passwd", "group")),
+        *(Bind(services / name, Path("/etc", name), read_only=True) for name in ("passwd", "group")),
     ]
 
 

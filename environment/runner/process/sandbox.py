@@ -92,7 +92,7 @@ class ProcessSandbox:
     def removing(self) -> Generator[None, None, list[str]]:
         """Remove the agent's scratch files and its validation server's socket."""
         left: list[str] = []
-        for name in (protocol.SCRATCH, protocol.GRADER):
+        for name in (protocol.SCRATCH, protocol.SERVICES):
             left += yield from files.removing_tree(self._attempt / name)
         return left
 

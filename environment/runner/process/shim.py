@@ -182,7 +182,7 @@ class Shim:
         if not (prepared / "public").is_dir():
             raise DataProblem(f"{prepared} has no public folder", "the dataset is gone")
         scratch = self._attempt / protocol.SCRATCH
-        for name in ("home", "tmp", "var-tmp", "run/mlebench/grader"):
+        for name in ("home", "tmp", "var-tmp", f"run/mlebench/{protocol.SERVICES}"):
             (scratch / name).mkdir(parents=True)
         for name in ("tmp", "var-tmp"):
             (scratch / name).chmod(0o1777)
@@ -199,12 +199,12 @@ class Shim:
             )
         if self._order.obfuscated and not self._isolated:
             self._link_data()
-        grader = self._attempt / protocol.GRADER
-        grader.mkdir(exist_ok=True)  # its gateway may listen there already
-        bubblewrap.write_tables(grader)
+        services = self._attempt / protocol.SERVICES
+        services.mkdir(exist_ok=True)  # its gateway may listen there already
+        bubblewrap.write_tables(services)
         if self._isolated:
             self._made = socket.socket(socket.AF_UNIX)
-            os.chdir(grader)  # the path of a Unix socket has at most 108 bytes
+            os.chdir(services)  # the path of a Unix socket has at most 108 bytes
             self._made.bind(_MADE_SOCKET)
             os.chdir("/")
             self._made.listen()
@@ -220,18 +220,18 @@ class Shim:
         order = self._order
         server = _Service(
             "the validation server",
-            "mlebench_console.environment.grading_server",
+            "mlebench_console.environment.validation_server",
             (
                 f"--competition={order.competition_id}",
                 f"--prepared={protocol.prepared_data(self._attempt, order)}",
                 f"--edition={order.edition}",
                 # Relative to its own folder: the path of a Unix socket has at most 108 bytes.
-                f"--socket={protocol.GRADER_SOCKET}",
+                f"--socket={protocol.VALIDATION_SOCKET}",
                 f"--record={self._attempt / protocol.VALIDATIONS}",
-                f"--uploads={self._attempt / protocol.GRADER / protocol.UPLOADS}",
+                f"--uploads={self._attempt / protocol.SERVICES / protocol.UPLOADS}",
                 f"--max-bytes={order.submission_limit_bytes}",
             ),
-            protocol.GRADER_SOCKET,
+            protocol.VALIDATION_SOCKET,
         )
         if order.network != "models":
             return [server]
@@ -257,7 +257,7 @@ class Shim:
         (self._attempt / protocol.PROXY).mkdir(exist_ok=True)
         service.process = subprocess.Popen(
             [sys.executable, "-I", "-m", service.module, *service.arguments],
-            cwd=self._attempt / protocol.GRADER,
+            cwd=self._attempt / protocol.SERVICES,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=lambda: die_with(shim),
@@ -267,7 +267,7 @@ class Shim:
         give_up = time.monotonic() + _SERVER_PATIENCE
         for service in self._services:
             assert service.process is not None
-            while not (self._attempt / protocol.GRADER / service.socket).exists():
+            while not (self._attempt / protocol.SERVICES / service.socket).exists():
                 if service.process.poll() is not None or time.monotonic() > give_up:
                     raise EnvironmentProblem(
                         f"{service.name} did not start", f"see {self._attempt / protocol.SHIM_LOG}"

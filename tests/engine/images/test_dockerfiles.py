@@ -67,7 +67,7 @@ def test_a_recipe_changes_with_every_file_that_gets_into_the_image(name: str, tm
     named = [part for part in copied(mine.dockerfile.read_text()) if part != "."]
     inside = [tmp_path / "environment" / part for part in named] or [
         tmp_path / "competitions" / "grader.py",
-        tmp_path / "environment" / "container" / "sidecar.py",
+        tmp_path / "environment" / "container" / "services.py",
         tmp_path / "foundation" / "files.py",
     ]
     for file in (mine.dockerfile, *inside):

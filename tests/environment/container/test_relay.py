@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console import environment
-from mlebench_console.environment.grading_server.server import RateLimit, Service, Validity, make_server
+from mlebench_console.environment.validation_server.server import RateLimit, Service, Validity, make_server
 
 RELAY = Path(environment.__path__[0]) / "container" / "relay.py"
 

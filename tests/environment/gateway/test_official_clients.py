@@ -149,7 +149,7 @@ async def test_a_killed_gateway_breaks_a_stream_off_and_the_next_call_is_served(
             script.KILLED,
             f"http://localhost:{port}",
             before=relay,
-            folder=attempt / protocol.GRADER,
+            folder=attempt / protocol.SERVICES,
         )
         assert child.stdout is not None
         async with asyncio.timeout(_PATIENCE_SECONDS):

@@ -12,14 +12,14 @@ from mlebench_console.environment.runner.layout import Bind, own_files
 from tests.environment.runner.test_docker_sandbox import order
 
 
-def test_the_grader_of_a_users_own_competition_is_given_its_folder(tmp_path: Path) -> None:
+def test_the_validation_server_of_a_users_own_competition_is_given_its_folder(tmp_path: Path) -> None:
     names = {role: role.value for role in Role}
     own = replace(order(tmp_path), competition_id="tides", own_competition="/home/me/own/tides")
-    usual, grader = (plans(tmp_path, one, names, None, "out")[0] for one in (order(tmp_path), own))
-    assert grader.role is Role.GRADER
+    usual, server = (plans(tmp_path, one, names, None, "out")[0] for one in (order(tmp_path), own))
+    assert server.role is Role.VALIDATION
     assert dict(usual.environment) == {}
-    assert dict(grader.environment) == {OWN_VARIABLE: "/run/competitions"}
-    assert set(grader.binds) - set(usual.binds) == {
+    assert dict(server.environment) == {OWN_VARIABLE: "/run/competitions"}
+    assert set(server.binds) - set(usual.binds) == {
         Bind(Path("/home/me/own/tides"), Path("/run/competitions/tides"), read_only=True)
     }
 

@@ -105,8 +105,8 @@ class Host(DockerHost):
 @pytest.fixture
 def attempt(tmp_path: Path) -> Path:
     protocol.make_folders(tmp_path)
-    (tmp_path / protocol.GRADER).mkdir()
-    (tmp_path / protocol.GRADER / READY).touch()
+    (tmp_path / protocol.SERVICES).mkdir()
+    (tmp_path / protocol.SERVICES / READY).touch()
     return tmp_path
 
 
@@ -142,7 +142,7 @@ def test_a_container_that_a_killed_daemon_left_half_started_is_made_anew(host: H
     assert tried(sandbox) == ""
     assert sandbox.status() is AgentStatus.ALIVE
     roles = {one["Labels"][LABEL_ROLE]: one["Id"] for one in host.daemon.there.values()}
-    assert roles == {"grader": "id-1", "agent": "id-2"}
+    assert roles == {"validation": "id-1", "agent": "id-2"}
     assert {one["Labels"][LABEL_ATTEMPT] for one in host.daemon.there.values()} == {wanted.token}
 
 
@@ -179,7 +179,7 @@ def test_an_image_that_was_built_from_other_files_starts_nothing(host: Host, att
         tried(sandbox)
     assert "the image agent was built from other files than the run's" in str(caught.value)
     assert "mlebench-console images build agent --agents-dir '/home/me/my agents'" in str(caught.value)
-    assert {one["Labels"][LABEL_ROLE] for one in host.daemon.there.values()} == {"grader"}
+    assert {one["Labels"][LABEL_ROLE] for one in host.daemon.there.values()} == {"validation"}
     host.daemon.labels = {"mlebench.recipe": "new"}
     assert tried(sandbox) == ""
     assert sandbox.status() is AgentStatus.ALIVE
@@ -237,16 +237,16 @@ def test_containers_whose_creation_outlived_their_runner_are_removed_and_no_othe
     state, daemon = looking.state_dir, looking.daemon
     looking.hand_over("waiting")
     spared = {
-        daemon.add(state, "waiting", Role.GRADER),
+        daemon.add(state, "waiting", Role.VALIDATION),
         daemon.add(state.parent / "other", "late", Role.AGENT, "running"),
         daemon.add(state, "kept", Role.AGENT, "exited", **{LABEL_KEPT: "yes"}),
     }
-    daemon.add(state, "late", Role.GRADER)
+    daemon.add(state, "late", Role.VALIDATION)
     daemon.add(state, "late", Role.AGENT, "running")
     looking.runner.tick()
     assert set(daemon.there) == spared
     assert daemon.networks_removed == 0
-    assert [line.partition("late-")[2].split(",")[0] for line in looking.logged] == ["agent", "grader"]
+    assert [line.partition("late-")[2].split(",")[0] for line in looking.logged] == ["agent", "validation"]
 
     later = daemon.add(state, "later", Role.METER)
     looking.runner.tick()
@@ -265,7 +265,7 @@ def test_a_container_of_an_attempt_that_begins_while_they_are_listed_is_left_alo
         def containers(self, **rest: Any) -> list[dict[str, Any]]:
             if not made:
                 looking.hand_over("new")
-                made.append(self.add(looking.state_dir, "new", Role.GRADER))
+                made.append(self.add(looking.state_dir, "new", Role.VALIDATION))
             return super().containers(**rest)
 
     busy = Busy()
@@ -310,7 +310,7 @@ def test_a_state_whose_containers_may_be_left_gets_a_runner_until_none_is(lookin
     assert protocol.needs_runner(looking.state_dir)
     looking.runner.tick()
     assert looking.daemon.networks_removed == 0  # it may have been made for what is about to begin
-    looking.daemon.add(looking.state_dir, "late", Role.GRADER)
+    looking.daemon.add(looking.state_dir, "late", Role.VALIDATION)
     looking.runner.close()
     assert looking.daemon.there == {}
     assert looking.daemon.networks_removed == 1
@@ -324,8 +324,8 @@ def test_a_state_whose_containers_may_be_left_gets_a_runner_until_none_is(lookin
 def test_a_runner_ends_when_what_it_has_asked_the_daemon_for_is_there(looking: Looking) -> None:
     folder = looking.hand_over("starting")
     (folder / protocol.EXIT).unlink()
-    (folder / protocol.GRADER).mkdir()
-    (folder / protocol.GRADER / READY).touch()
+    (folder / protocol.SERVICES).mkdir()
+    (folder / protocol.SERVICES / READY).touch()
     begun, go_on = threading.Event(), threading.Event()
     start = looking.daemon.start
 

@@ -41,8 +41,8 @@ def test_hosts_of_the_gateway_are_refused_by_the_proxy(tmp_path: Path) -> None:
     assert "--deny=api.openai.com" in made[Role.PROXY].command
     assert "--traffic=/run/traffic/traffic.json" in made[Role.PROXY].command
     written = [bind.source.name for bind in made[Role.PROXY].binds if not bind.read_only]
-    assert written == ["grader", "proxy"]
-    reached = {bind.source for bind in (*made[Role.AGENT].binds, *made[Role.GRADER].binds)}
+    assert written == ["services", "proxy"]
+    reached = {bind.source for bind in (*made[Role.AGENT].binds, *made[Role.VALIDATION].binds)}
     assert tmp_path / "proxy" not in reached, "what an agent has used is counted where it can't reach"
-    assert "--relay=5001:/run/service/gateway.sock" in made[Role.GRADER].command
+    assert "--relay=5001:/run/services/gateway.sock" in made[Role.VALIDATION].command
     assert not any("KEY" in part for plan in made.values() for part in plan.command)

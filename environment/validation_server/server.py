@@ -21,7 +21,11 @@ from typing import Any
 from mlebench_console.competitions.grader import LIMITS, Grader
 from mlebench_console.competitions.judging import GradeRequest
 from mlebench_console.competitions.model import Edition
-from mlebench_console.environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
+from mlebench_console.environment.validation_server.multipart import (
+    UploadRefused,
+    boundary_of,
+    copy_file_field,
+)
 from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.daemon_log import write_log
 from mlebench_console.foundation.problems import Problem

@@ -1,7 +1,7 @@
-"""The main process of the grader container: keeps the validation server running, and relays to proxy and gateway.
+"""The main process of the validation server's container: keeps the server running, and relays to proxy and gateway.
 
-    python -m mlebench_console.environment.container.sidecar --restarts FILE [--relay PORT:SOCKET...]
-        -- GRADING-SERVER-ARGUMENTS...
+    python -m mlebench_console.environment.container.services --restarts FILE [--relay PORT:SOCKET...]
+        -- VALIDATION-SERVER-ARGUMENTS...
 
 A restarted container would have another network namespace, which the agent cannot reach. So a service that dies is
 restarted here, and FILE gets a line for it, which the runner reports.
@@ -56,7 +56,7 @@ def _keep(services: Sequence[_Service], restarts: Path) -> None:
 
 def main() -> None:
     """Serve until SIGTERM; as this is process 1, its end is that of the container."""
-    parser = argparse.ArgumentParser(prog="sidecar", description="Serve one agent's container.")
+    parser = argparse.ArgumentParser(prog="services", description="Serve one agent's container.")
     parser.add_argument(
         "--relay", action="append", default=[], metavar="PORT:SOCKET", help="relay localhost's PORT to SOCKET"
     )
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("server", nargs="+", metavar="ARGUMENT", help="of the validation server, after --")
     options = parser.parse_args()
     python = (sys.executable, "-I", "-m")
-    server = (*python, "mlebench_console.environment.grading_server", *options.server)
+    server = (*python, "mlebench_console.environment.validation_server", *options.server)
     services = [_Service("the validation server", server)]
     if options.relay:
         relay = (

@@ -1,4 +1,4 @@
-"""`python -m mlebench_console.environment.grading_server`: check submissions for one agent until stopped."""
+"""`python -m mlebench_console.environment.validation_server`: check submissions for one agent until stopped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from mlebench_console.environment.grading_server.server import RateLimit, Service, check_form, make_server
+from mlebench_console.environment.validation_server.server import RateLimit, Service, check_form, make_server
 
 _AT_ONCE = 10
 _SECONDS_EACH = 10.0  # until one more is allowed
@@ -17,7 +17,7 @@ _SECONDS_EACH = 10.0  # until one more is allowed
 def main() -> None:
     """Serve until SIGTERM."""
     parser = argparse.ArgumentParser(
-        prog="grading_server", description="Check whether submissions are valid."
+        prog="validation_server", description="Check whether submissions are valid."
     )
     parser.add_argument("--competition", required=True, help="competition id")
     parser.add_argument(

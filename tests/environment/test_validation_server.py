@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console import environment
-from mlebench_console.environment.grading_server.server import (
+from mlebench_console.environment.validation_server.server import (
     RateLimit,
     Service,
     Validity,
@@ -349,7 +349,7 @@ def command_of_a_server(folder: Path, prepared: Path) -> list[str]:
     command = [
         sys.executable,
         "-m",
-        "mlebench_console.environment.grading_server",
+        "mlebench_console.environment.validation_server",
         "--competition",
         "spaceship-titanic",
     ]
