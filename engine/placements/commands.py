@@ -23,40 +23,10 @@ _SQUEUE = "%i|%T|%r|%N|%V|%S|%Q|%j"
 _SACCT = "JobIDRaw,State,ExitCode,NodeList,Submit,Start,Priority,JobName"
 _COLUMNS = 8
 _OF_RECORDS = ("sacct", "sacctmgr")
-# Errors of the job itself, which a retry would get again.
-_REFUSALS = (
-    "invalid partition",
-    "invalid account",
-    "invalid qos",
-    "invalid feature",
-    "invalid license",
-    "invalid generic resource",
-    "invalid node name",
-    "requested time limit is invalid",
-    "node count specification invalid",
-    "unrecognized option",
-    "invalid option",
-    "access/permission denied",
-    "user's group not permitted",
-    "unable to open file",
-    "invalid directive",
-    "invalid --",
-)
-# After a start of the controller, this may also mean that nodes have not registered yet.
-_NO_SUCH_NODES = "requested node configuration is not available"
 # States of nodes that take no jobs; `drained*` and `down~` are states too.
 _AWAY = ("down", "drain", "fail", "maint", "unknown")
 # What `sbatch --test-only` says of a job that it would accept.
 _START = re.compile(r"to start at (\S+) using \d+ processors on nodes (\S+)(?: in partition (\S+))?")
-_NOT_KEPT = ("accounting storage is disabled", "not running a supported accounting_storage plugin")
-# Limits on a user's jobs at once, after which a retry may succeed; limits on the size of one job are permanent.
-_FULL = ("maxsubmit", "submit limit", "temporarily unable to accept job")
-_TOO_LARGE = re.compile(r"(qos|assoc)\w*max(?!submit)\w+", re.IGNORECASE)
-# Messages of scancel about jobs that are gone; its exit code differs between versions and in federations.
-_GONE = ("invalid job id", "already completing or completed", "job/step already")
-_NO_CONFIGURATION = "configuration source"
-_CONFIGURE = "Set SLURM_CONF to the cluster's slurm.conf, or use a host where 'scontrol ping' answers."
-_PING = "'scontrol ping' says whether its controller is up."
 # What a message of a command begins with: its name, and the level unless that is `fatal`.
 _PREFIX = re.compile(r"^(?:\w+: )?(?:error: |(?=fatal: ))")
 _FATAL = "fatal: "
@@ -94,6 +64,43 @@ class SlurmFull(EnvironmentProblem):
 
 class NoAccounting(EnvironmentProblem):
     """Slurm keeps no records of ended jobs."""
+
+
+# Slurm's commands end with the same code for nearly every error and name it in words alone, so that this is the one
+# place where its words decide. The first pattern that is found in the lower-case messages of a command counts; what
+# none matches, as `Unable to contact slurm controller`, may be over later.
+_ERRORS: tuple[tuple[str, type[EnvironmentProblem]], ...] = (
+    ("accounting storage is disabled|not running a supported accounting_storage plugin", NoAccounting),
+)
+_ERRORS_OF_SBATCH: tuple[tuple[str, type[EnvironmentProblem]], ...] = (
+    # After a start of the controller, this may also mean that nodes have not registered yet.
+    ("requested node configuration is not available", SlurmUnfit),
+    # Limits on the size of one job are permanent; on a user's jobs at once they are not.
+    (r"(qos|assoc)\w*max(?!submit)\w+", SlurmRefuses),
+    ("maxsubmit|submit limit|temporarily unable to accept job", SlurmFull),
+    # The job itself is wrong.
+    (
+        r"invalid (partition|account|qos|feature|license|gres|generic resource|trackable resource|node name|wckey"
+        r"|option|directive|--)",
+        SlurmRefuses,
+    ),
+    ("requested time limit is invalid|node count specification invalid|unrecognized option", SlurmRefuses),
+    ("access/permission denied|user's group not permitted|unable to open file", SlurmRefuses),
+    ("requested reservation is invalid|access denied to requested reservation", SlurmRefuses),
+    ("requested gres option unsupported|more processors requested than permitted", SlurmRefuses),
+)
+# Messages of scancel about jobs that are gone; its exit code differs between versions and in federations.
+_GONE = re.compile("invalid job id|already completing or completed|job/step already")
+_NO_CONFIGURATION = "could not establish a configuration source"
+_CONFIGURE = "Set SLURM_CONF to the cluster's slurm.conf, or use a host where 'scontrol ping' answers."
+_PING = "'scontrol ping' says whether its controller is up."
+_CORRECT = "Correct the sweep, or its table in config.toml."
+_MEANINGS = {
+    NoAccounting: ("Slurm keeps no records", ""),
+    SlurmUnfit: ("Slurm refuses the job", _CORRECT),
+    SlurmRefuses: ("Slurm refuses the job", _CORRECT),
+    SlurmFull: ("Slurm takes no more jobs now", ""),
+}
 
 
 @dataclass(frozen=True)
@@ -202,8 +209,7 @@ class SlurmCommands:
         Raises:
             SlurmRefuses, SlurmFull, SlurmAway: it was not submitted; with SlurmAway that is uncertain.
         """
-        said = self._run("sbatch", "--parsable", *options, str(script))
-        return said.strip().partition(";")[0]
+        return self._run("sbatch", "--parsable", *options, str(script)).strip().partition(";")[0]
 
     def try_out(self, options: Sequence[str]) -> JobStart:
         """Return when and where a job would start, without submitting it.
@@ -214,8 +220,8 @@ class SlurmCommands:
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
             script = Path(folder) / "job.sh"
             script.write_text("#!/bin/bash\n")
-            told = self._run("sbatch", "--test-only", *options, str(script), told_on_stderr=True)
-        message = _essential(told.replace("sbatch: ", ""))
+            answer = self._run("sbatch", "--test-only", *options, str(script), answers_on_stderr=True)
+        message = _essential(answer.replace("sbatch: ", ""))
         start = _START.search(message)
         if start is None:
             return JobStart(None, "", "", message)
@@ -296,16 +302,16 @@ class SlurmCommands:
             SlurmAway: Slurm does not answer.
         """
         try:
-            said = self._run("sacctmgr", "-nP", "show", "assoc", f"user={_user()}", "format=account,qos")
+            lines = self._run("sacctmgr", "-nP", "show", "assoc", f"user={_user()}", "format=account,qos")
         except NoAccounting:
             return None
         found: dict[str, frozenset[str]] = {}
-        for line in said.splitlines():
+        for line in lines.splitlines():
             account, _, qos = line.partition("|")
             found[account] = found.get(account, frozenset()) | frozenset(filter(None, qos.split(",")))
         return found
 
-    def _run(self, *command: str, told_on_stderr: bool = False) -> str:
+    def _run(self, *command: str, answers_on_stderr: bool = False) -> str:
         program = command[0]
         try:
             done = subprocess.run(
@@ -333,35 +339,32 @@ class SlurmCommands:
             raise SlurmAway("Slurm does not answer", why, _PING) from error
         except OSError as error:
             raise SlurmAway("Slurm does not answer", f"{program}: {error}") from error
-        said = done.stderr if told_on_stderr else done.stdout
-        if done.returncode == 0:
-            return said
-        if program == "scancel" and all(map(_tells_of_gone_job, done.stderr.splitlines() or [""])):
-            return said
-        whole = f"{done.stderr}\n{done.stdout}"
-        why = _essential(whole)[:_SHOWN] or f"code {done.returncode}"
-        told = whole.lower()
-        if any(sign in told for sign in _NOT_KEPT):
-            raise NoAccounting("Slurm keeps no records", why)
-        if program == "sbatch" and _NO_SUCH_NODES in told:
-            raise SlurmUnfit("Slurm refuses the job", why, "Correct the sweep, or its table in config.toml.")
-        if program == "sbatch" and any(sign in told for sign in _FULL) and not _TOO_LARGE.search(told):
-            raise SlurmFull("Slurm takes no more jobs now", why)
-        if program == "sbatch" and (_TOO_LARGE.search(told) or any(sign in told for sign in _REFUSALS)):
-            raise SlurmRefuses(
-                "Slurm refuses the job", why, "Correct the sweep, or its table in config.toml."
-            )
-        is_unconfigured = _NO_CONFIGURATION in told
-        raise SlurmAway(
-            "Slurm does not answer", f"{program}: {why}", _CONFIGURE if is_unconfigured else _PING
-        )
+        answer = done.stderr if answers_on_stderr else done.stdout
+        if done.returncode == 0 or (program == "scancel" and _says_that_jobs_are_gone(done.stderr)):
+            return answer
+        raise _problem_of(program, f"{done.stderr}\n{done.stdout}", done.returncode)
 
 
-def _essential(said: str) -> str:
+def _problem_of(program: str, messages: str, code: int) -> EnvironmentProblem:
+    """Return what the messages of a command that failed mean."""
+    why, words = _essential(messages)[:_SHOWN] or f"code {code}", messages.lower()
+    for pattern, problem in (*_ERRORS, *(_ERRORS_OF_SBATCH if program == "sbatch" else ())):
+        if re.search(pattern, words):
+            what, next_step = _MEANINGS[problem]
+            return problem(what, why, next_step)
+    step = _CONFIGURE if _NO_CONFIGURATION in words else _PING
+    return SlurmAway("Slurm does not answer", f"{program}: {why}", step)
+
+
+def _says_that_jobs_are_gone(messages: str) -> bool:
+    return all(_GONE.search(line) for line in messages.lower().splitlines() or [""])
+
+
+def _essential(messages: str) -> str:
     """Return the error messages of a command in one line, without its name; a fatal one tells all."""
-    messages = [_PREFIX.sub("", line.strip()) for line in said.splitlines() if line.strip()]
-    fatal = [message for message in messages if message.startswith(_FATAL)]
-    return "; ".join(dict.fromkeys(message.removeprefix(_FATAL) for message in fatal or messages))
+    lines = [_PREFIX.sub("", line.strip()) for line in messages.splitlines() if line.strip()]
+    fatal = [line for line in lines if line.startswith(_FATAL)]
+    return "; ".join(dict.fromkeys(line.removeprefix(_FATAL) for line in fatal or lines))
 
 
 def output_option(path: Path) -> str:
@@ -392,10 +395,6 @@ def moment_of(text: str) -> float | None:
         return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")) // 60 * 60
     except (ValueError, OverflowError):
         return None
-
-
-def _tells_of_gone_job(line: str) -> bool:
-    return any(sign in line.lower() for sign in _GONE)
 
 
 def _node(line: str) -> Node | None:

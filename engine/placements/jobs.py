@@ -36,6 +36,8 @@ _ENDED = frozenset(
 )
 # In these states Slurm has not seen the processes end: they may still run on an unreachable node.
 _UNSEEN = frozenset({"NODE_FAIL", "BOOT_FAIL"})
+# Slurm's own decisions, and nodes that fail.
+_BY_HOST = frozenset({"PREEMPTED", *_UNSEEN})
 # Stopped by Slurm with their resources: these jobs can't write, and continue later.
 _SUSPENDED = frozenset({"SUSPENDED", "STOPPED"})
 # An agent that nothing isolates can bring these about itself.
@@ -301,7 +303,8 @@ def _without_report(record: JobRecord, job: Job, now: float) -> Lost:
 def _end(record: JobRecord, job: Job) -> JobEnd:
     """Return how a job has ended; not every end for its memory has a state of its own."""
     text = "; ".join(filter(None, (job.in_words(), record.memory_line)))
-    return JobEnd(job.state, text, by_memory=job.state == _OUT_OF_MEMORY or bool(record.memory_line))
+    by_memory = job.state == _OUT_OF_MEMORY or bool(record.memory_line)
+    return JobEnd(job.state, text, by_memory=by_memory, by_host=job.state in _BY_HOST)
 
 
 def _evidence(record: JobRecord, found: str, now: float) -> str:

@@ -19,11 +19,13 @@ class JobEnd:
         state: the batch system's own code, such as PREEMPTED; empty where it does not list the job any more.
         text: the same in words, for people.
         by_memory: whether the job was ended for its memory, which an agent can cause.
+        by_host: whether its node failed or was given to other jobs, which no agent can bring about.
     """
 
     state: str
     text: str
     by_memory: bool = False
+    by_host: bool = False
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,7 @@ def classify(
     isolated: bool | None = True,
     over_budget: bool = False,
     provider: ProviderTrouble | None = None,
+    evicted: bool = False,
 ) -> Conclusion | Failure:
     """Decide what an attempt's end means, from facts of the host; its log can only make a failure suspected.
 
@@ -143,11 +144,15 @@ def classify(
         isolated: whether the agent could not reach the process that watches it; None where it never started.
         over_budget: whether model calls were refused because its budget was used up.
         provider: the trouble of its last model calls; None where they were answered.
+        evicted: whether its batch system says that it gave the place to other jobs, or that the node failed. No agent
+            can bring that about.
     """
     if ended.reason == "stopped":
         return Conclusion.STOPPED
-    if ended.reason == "lost" and isolated is not False:
-        what = "it was not started" if isolated is None else "sandbox lost"
+    if ended.reason == "lost" and (evicted or isolated is not False):
+        what = (
+            "it was not started" if isolated is None else "its job was ended" if evicted else "sandbox lost"
+        )
         return Failure(FailureClass.INFRASTRUCTURE, f"{what}: {ended.problem}", _tail(last_lines))
     if ended.host_problem and _ended_badly(ended):
         return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem.text, _tail(last_lines))

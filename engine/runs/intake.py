@@ -510,7 +510,15 @@ class Intake:
             isolated = runs.attempt(self._database, attempt.id).isolated
             over_budget = any(events.has(self._database, attempt, kind) for kind in _OVER_BUDGET)
             provider = self._provider_trouble(attempt, ending.ended_at)
-            match classify(ending, tail, isolated=isolated, over_budget=over_budget, provider=provider):
+            evicted = status.ended is not None and status.ended.by_host
+            match classify(
+                ending,
+                tail,
+                isolated=isolated,
+                over_budget=over_budget,
+                provider=provider,
+                evicted=evicted,
+            ):
                 case Conclusion.STOPPED:
                     transitions.stopped(self._database, run.id, by=_stopped_by(folder), now=now)
                 case Conclusion.NO_SUBMISSION:

@@ -85,6 +85,9 @@ def test_no_secret_of_the_operator_reaches_a_command(programs: Programs) -> None
         "sbatch: error: invalid partition specified: nope",
         "sbatch: error: Batch job submission failed: Requested node configuration is not available",
         "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+        "sbatch: error: Invalid GRES specification (with and without type identification)",
+        "sbatch: error: Batch job submission failed: Invalid generic resource (gres) specification",
+        "sbatch: error: Batch job submission failed: Invalid Trackable RESource (TRES) specification",
     ],
 )
 def test_what_is_wrong_with_a_job_is_told_from_what_is_wrong_with_slurm(
@@ -152,6 +155,29 @@ def test_as_many_jobs_as_allowed_is_told_from_a_job_that_is_too_large(
     programs.say("sbatch", "", code=1, stderr=said)
     with pytest.raises(kind):
         programs.commands.submit(Path("job.sh"), [])
+
+
+@pytest.mark.parametrize(
+    ("said", "start"),
+    [
+        (
+            "sbatch: Job 7 to start at 2026-01-01T02:10:31 using 1 processors on nodes n1 in partition main",
+            (moment_of("2026-01-01T02:10:31"), "n1", "main"),
+        ),
+        (
+            "sbatch: Job 7 to start at 2026-01-01T02:10:31 using 1 processors on nodes n1",
+            (moment_of("2026-01-01T02:10:31"), "n1", ""),
+        ),
+        ("sbatch: something that a later version says", (None, "", "")),
+    ],
+)
+def test_when_a_job_would_start_is_read_where_slurm_says_it(
+    programs: Programs, said: str, start: tuple[float | None, str, str]
+) -> None:
+    programs.say("sbatch", "", stderr=said)
+    found = programs.commands.try_out([])
+    assert (found.at, found.node, found.partition) == start
+    assert found.message == said.removeprefix("sbatch: ")
 
 
 def test_a_job_that_is_gone_is_cancelled(programs: Programs) -> None:

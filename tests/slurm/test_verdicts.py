@@ -143,10 +143,10 @@ REPORTED = 60.0  # a report is visible everywhere
             CLAIMED,
             [(30, squeue("NODE_FAIL"))],
             30 + SILENT - 1,
-            JobEnd("NODE_FAIL", "NODE_FAIL"),
+            JobEnd("NODE_FAIL", "NODE_FAIL", by_host=True),
         ),
         (CLAIMED, [(30, reports), (60, squeue("FAILED"))], 9000, JobEnd("FAILED", "FAILED")),
-        (CLAIMED, [(30, not_listed), (60, sacct("PREEMPTED"))], 61, JobEnd("PREEMPTED", "PREEMPTED")),
+        (CLAIMED, [(30, not_listed), (60, sacct("PREEMPTED"))], 61, JobEnd("PREEMPTED", "PREEMPTED", by_host=True)),
         # A live job of the attempt counts more than one that has ended.
         (CLAIMED, [(30, squeue("NODE_FAIL")), (60, squeue("RUNNING"))], 9000, Running()),
     ],

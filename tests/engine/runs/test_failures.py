@@ -121,6 +121,17 @@ def test_an_agent_without_a_sandbox_gains_nothing_by_killing_what_watches_it() -
     assert classify(restarted, "", isolated=False).kind is FailureClass.INFRASTRUCTURE  # type: ignore[union-attr]
 
 
+def test_a_preempted_agent_without_a_sandbox_has_no_result_whatever_it_has_submitted() -> None:
+    lost = Ending("lost", None, None, 10, 20, submission_sequence=1, problem="the batch system ended its job")
+    assert classify(lost, "", isolated=False) is Conclusion.GRADED
+    failure = classify(lost, "", isolated=False, evicted=True)
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureClass.INFRASTRUCTURE
+    # One that has ended by itself before its node failed keeps its result.
+    ended = Ending("exited", 0, None, 10, 20, submission_sequence=1)
+    assert classify(ended, "", isolated=False, evicted=True) is Conclusion.GRADED
+
+
 def test_the_evidence_is_the_line_that_tells_it() -> None:
     verdict = classify(ended(code=1), "begin\n  No space left on device: 'x'  \nend\n")
     assert isinstance(verdict, Failure)

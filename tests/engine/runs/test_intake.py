@@ -528,17 +528,19 @@ def test_what_was_not_searched_or_measured_is_told_on_the_run(world: World) -> N
 
 
 @pytest.mark.parametrize(
-    ("job", "kind"),
+    ("job", "isolated", "kind"),
     [
-        (JobEnd("PREEMPTED", "job 7 on n1: PREEMPTED"), FailureClass.INFRASTRUCTURE),
-        # An agent can bring it about: no free relaunch for that.
-        (JobEnd("OUT_OF_MEMORY", "job 7 on n1: OUT_OF_MEMORY", by_memory=True), FailureClass.MEMORY),
+        (JobEnd("CANCELLED", "job 7 on n1: CANCELLED"), True, FailureClass.INFRASTRUCTURE),
+        # What an agent can bring about gets no free relaunch.
+        (JobEnd("CANCELLED", "job 7 on n1: CANCELLED"), False, FailureClass.UNKNOWN),
+        (JobEnd("OUT_OF_MEMORY", "job 7 on n1: OUT_OF_MEMORY", by_memory=True), True, FailureClass.MEMORY),
+        (JobEnd("PREEMPTED", "job 7 on n1: PREEMPTED", by_host=True), False, FailureClass.INFRASTRUCTURE),
     ],
 )
 def test_why_a_batch_system_ended_a_job_is_waited_for_and_decides(
-    world: World, monkeypatch: pytest.MonkeyPatch, job: JobEnd, kind: FailureClass
+    world: World, monkeypatch: pytest.MonkeyPatch, job: JobEnd, isolated: bool, kind: FailureClass
 ) -> None:
-    world.report(0, AgentStarted(10, isolated=True))
+    world.report(0, AgentStarted(10, isolated=isolated))
     ended = Ending("lost", None, None, 10, 20, problem="the batch system ended its job 7 on n1")
     protocol.write(world.folder(0) / protocol.EXIT, ended)
     known = [AttemptStatus(revision=1), AttemptStatus(revision=2, ended=job)]
