@@ -7,14 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from mlebench_console.environment.gateway.budget import charge
 from mlebench_console.environment.gateway.dialects import TokenUsage
-from mlebench_console.environment.gateway.prices import PriceTable, Tier, added
+from mlebench_console.environment.gateway.prices import PriceTable, Tier, added, tier_of
+from mlebench_console.environment.gateway.records import NOT_SENT, CallOutcome, ModelCall
 from mlebench_console.state.usage.model_calls import CallCounts, ModelUse, counts_of
 
 CURRENCY = "USD"
 TOKENS = tuple(field.name for field in fields(TokenUsage))
 CALLS = ("calls", "errors", "limited", "refused", "estimated")
 _MOST_NAMED = 4
+_TOO_MANY_REQUESTS = 429
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,28 @@ class Spending(CallCounts):
             "currency": CURRENCY,
             "models_without_price": list(self.unpriced),
         }
+
+
+def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
+    """Return one call as it is counted, charged at the prices of its attempt."""
+    usage = call.usage
+    is_sent = call.outcome not in NOT_SENT
+    tier = tier_of(usage, call.service_tier)
+    return ModelUse(
+        attempt_id,
+        call.provider,
+        call.model or call.asked_model,
+        tier.prompt_above,
+        tier.service,
+        calls=int(is_sent),
+        errors=int(is_sent and call.outcome is not CallOutcome.OK),
+        limited=int(call.outcome is CallOutcome.ERROR and call.status == _TOO_MANY_REQUESTS),
+        refused=int(not is_sent),
+        estimated=int(call.estimated),
+        **{name: getattr(usage, name) or 0 for name in TOKENS},
+        charged=charge(call, prices).usd if is_sent else 0.0,
+        last_at=call.at,
+    )
 
 
 def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:

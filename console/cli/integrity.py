@@ -332,10 +332,10 @@ def _agree_to_cost(
 
 def _say_spent(endpoint: Endpoint) -> None:
     spent = endpoint.spent
-    cost = "at a price that is not known" if spent.dollars is None else f"for {spent.dollars:,.2f} $"
+    cost = "at a price that is not known" if spent.cost is None else f"for {spent.cost:,.2f} $"
     complain(
         f"{plural(spent.calls, 'call')} to {endpoint.model} with {spent.input_tokens:,} tokens in and"
-        f" {spent.output_tokens:,} out, {cost}; {spent.kept:,} were answered already"
+        f" {spent.output_tokens:,} out, {cost}; {endpoint.reused:,} were answered already"
     )
 
 

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
+from mlebench_console.engine.model_costs import Spending, spending_of, use_of
 from mlebench_console.engine.providers import keys_of, providers_of
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.gateway.budget import Ledger, OverBudget
@@ -30,6 +31,7 @@ from mlebench_console.foundation import files
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem, reading
 from mlebench_console.foundation.text import visible
+from mlebench_console.state.usage.model_calls import ModelUse
 
 Json = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]
@@ -102,24 +104,12 @@ class NoAnswer(Exception):
         self.status = status
 
 
-@dataclass(frozen=True)
-class Spent:
-    """The total of calls, tokens and cost.
+class Endpoint:
+    """Sends calls to one model, between `open` and `close`.
 
     Attributes:
-        dollars: None where the price of the model is not known.
-        kept: how many answers came from the cache, and cost nothing now.
+        reused: how many answers came from the cache, and cost nothing now.
     """
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    dollars: float | None = 0.0
-    kept: int = 0
-
-
-class Endpoint:
-    """Sends calls to one model, between `open` and `close`."""
 
     def __init__(
         self,
@@ -159,7 +149,8 @@ class Endpoint:
         self._sleep = sleep
         self._redactor = TextRedactor()
         self._redactor.learn(["key"], {"key": model.key})
-        self.spent = Spent()
+        self._uses: list[ModelUse] = []
+        self.reused = 0
 
     async def open(self) -> None:
         """Open the HTTP session."""
@@ -188,7 +179,7 @@ class Endpoint:
             return None
         with reading(path):
             answer = msgspec.json.decode(path.read_bytes(), type=Json)
-        self.spent = replace(self.spent, kept=self.spent.kept + 1)
+        self.reused += 1
         return answer
 
     def keep(self, key: str, answer: Json) -> None:
@@ -196,6 +187,11 @@ class Endpoint:
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_bytes(path, msgspec.json.encode(answer), durable=False)
+
+    @property
+    def spent(self) -> Spending:
+        """What the calls so far came to."""
+        return spending_of(self._uses, self._prices)
 
     def cost_of(self, input_tokens: int, output_tokens: int) -> float | None:
         """Return the cost of tokens in US dollars; None where the model's price is not known."""
@@ -290,6 +286,7 @@ class Endpoint:
         return self._redactor.clean(visible(" ".join(words)))[:_MOST_SAID] or "no text"
 
     def _count(self, call_id: str, api: Api, answer: Json, characters: int) -> float | None:
+        """Count an answered call, and return its cost; None where the model's price is not known."""
         reader = AnswerReader(api)
         reader.read(msgspec.json.encode(answer))
         usage = reader.usage
@@ -297,26 +294,11 @@ class Endpoint:
             usage = TokenUsage(
                 estimated_tokens(characters), output_tokens=estimated_tokens(reader.characters)
             )
-        call = ModelCall(
-            call_id,
-            time.time(),
-            self.model.provider.name,
-            api,
-            CallOutcome.OK,
-            asked_model=self.model.name,
-            usage=usage,
-        )
+        name, provider = self.model.name, self.model.provider.name
+        call = ModelCall(call_id, time.time(), provider, api, CallOutcome.OK, asked_model=name, usage=usage)
         self._ledger.add(call)
-        cost = self._prices.cost([(self.model.name, usage)])
-        before = self.spent
-        self.spent = Spent(
-            before.calls + 1,
-            before.input_tokens + (usage.input_tokens or 0),
-            before.output_tokens + (usage.output_tokens or 0),
-            None if cost is None or before.dollars is None else before.dollars + cost,
-            before.kept,
-        )
-        return cost
+        self._uses.append(use_of(0, call, self._prices))
+        return self._prices.cost([(name, usage)])
 
     def _path(self, key: str) -> Path:
         return self._kept / key[:2] / f"{key}.json"

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from mlebench_console.engine.model_costs import use_of
 from mlebench_console.engine.options.sweep import RELAUNCH
 from mlebench_console.engine.placements import AttemptStatus, Placements
 from mlebench_console.engine.placements.model import Lost
@@ -21,9 +22,8 @@ from mlebench_console.engine.runs.failures import Conclusion, ProviderTrouble, c
 from mlebench_console.environment.container.output import Ending, ServiceRestarted
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.container.traffic import Traffic
-from mlebench_console.environment.gateway.budget import charge
-from mlebench_console.environment.gateway.prices import PriceTable, TokenPrice, price_table, tier_of
-from mlebench_console.environment.gateway.records import NOT_SENT, CallOutcome, ModelCall
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.environment.gateway.records import CallOutcome, ModelCall
 from mlebench_console.environment.gateway.records import from_line as call_from_line
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import (
@@ -603,33 +603,6 @@ def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
     """Return the used share of an attempt's budget, of the unit that is nearest to its limit."""
     budget = Budget(order.budget_calls, order.budget_tokens, order.budget_usd)
     return sum((use.amounts for use in uses), Amounts()).share_of(budget)
-
-
-def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
-    """Return the use of one call, charged at the prices of its attempt."""
-    usage = call.usage
-    is_sent = call.outcome not in NOT_SENT
-    tier = tier_of(usage, call.service_tier)
-    return ModelUse(
-        attempt_id,
-        call.provider,
-        call.model or call.asked_model,
-        tier.prompt_above,
-        tier.service,
-        calls=int(is_sent),
-        errors=int(is_sent and call.outcome is not CallOutcome.OK),
-        limited=int(call.outcome is CallOutcome.ERROR and call.status == _TOO_MANY_REQUESTS),
-        refused=int(not is_sent),
-        estimated=int(call.estimated),
-        input_tokens=usage.input_tokens or 0,
-        cached_tokens=usage.cached_tokens or 0,
-        cache_write_tokens=usage.cache_write_tokens or 0,
-        cache_write_hour_tokens=usage.cache_write_hour_tokens or 0,
-        output_tokens=usage.output_tokens or 0,
-        reasoning_tokens=usage.reasoning_tokens or 0,
-        charged=charge(call, prices).usd if is_sent else 0.0,
-        last_at=call.at,
-    )
 
 
 def _end_of(call: ModelCall) -> CallEnd | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlebench_console.engine.control.status import EngineStatus, GpuUse, publish
+from mlebench_console.engine.model_costs import use_of
 from mlebench_console.engine.places import Places
-from mlebench_console.engine.runs.intake import use_of
 from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall

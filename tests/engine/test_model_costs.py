@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.engine.model_costs import spending_of
-from mlebench_console.engine.runs.intake import use_of
+from mlebench_console.engine.model_costs import spending_of, use_of
 from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.records import CallOutcome, ModelCall

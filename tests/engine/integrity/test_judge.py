@@ -230,9 +230,9 @@ def test_what_was_answered_is_never_paid_for_again(state: Database, server: Mode
     first = court.judged()
     before = len(server.asked)
     assert court.judged() == first
-    assert court.endpoint.spent.dollars == 0
+    assert court.endpoint.spent.cost == 0
     assert len(server.asked) == before
-    assert court.endpoint.spent.kept == before
+    assert court.endpoint.reused == before
     (court.subject.folder / "code" / "more.py").write_text("import sys\n")
     court.subject.__dict__.pop("code", None)
     court.judged()
@@ -256,7 +256,7 @@ def test_a_kill_in_the_middle_loses_no_answer(state: Database, server: ModelServ
     server.script = honest
     server.asked.clear()
     assert verdict_of(court.judged()["judge-external-model"]) is JudgeVerdict.YES
-    assert court.endpoint.spent.kept == 3
+    assert court.endpoint.reused == 3
     assert court.endpoint.spent.calls == len(server.asked)
 
 
@@ -267,14 +267,14 @@ def test_a_budget_is_held_and_the_rest_is_unsure_until_there_is_more(
     court = Court(state, server, log)
     # A window has about 12,500 tokens: the prompt of one costs 0.12 $, its counted use 0.011 $.
     result = court.judged(budget=0.19, jobs=1)["judge-external-model"]
-    assert court.endpoint.spent.dollars is not None
-    assert 0 < court.endpoint.spent.dollars < 0.19
+    assert court.endpoint.spent.cost is not None
+    assert 0 < court.endpoint.spent.cost < 0.19
     assert verdict_of(result) is JudgeVerdict.UNSURE
     assert "the budget of 0.19 $ is used up" in result.findings[0].statement
     assert not result.content
     calls = len(server.asked)
     assert verdict_of(court.judged(budget=100.0)["judge-external-model"]) is JudgeVerdict.NO
-    assert court.endpoint.spent.kept == calls
+    assert court.endpoint.reused == calls
 
 
 def test_a_budget_needs_a_price(tmp_path: Path) -> None:
