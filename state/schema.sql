@@ -285,7 +285,7 @@ CREATE TABLE outages (
     until       REAL,
     status      INTEGER NOT NULL,
     problem     TEXT NOT NULL DEFAULT '',
-    told        INTEGER NOT NULL DEFAULT 0,
+    confirmed   INTEGER NOT NULL DEFAULT 0,
     limited     INTEGER NOT NULL DEFAULT 0,
     failed      INTEGER NOT NULL DEFAULT 0,
     unreachable INTEGER NOT NULL DEFAULT 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets as random
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from secrets import token_hex
 
 from mlebench_console.competitions import descriptions, registry
 from mlebench_console.competitions.model import edition_named
@@ -147,7 +147,7 @@ def _shared(
 
 def new_token() -> str:
     """Return a token that an agent uses in place of keys, with the prefix that some clients require."""
-    return f"sk-mlebench-{random.token_hex(24)}"
+    return f"sk-mlebench-{token_hex(24)}"
 
 
 def read_order(state_dir: Path, attempt: Attempt) -> Order | None:

@@ -11,7 +11,7 @@ from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import LIVE
 
 # So many failed calls of one run in a row make an outage: clients retry two or three times by themselves.
-TOLD_CALLS = 3
+_CONFIRMING_CALLS = 3
 # An outage is over when calls are answered and none has failed for so long; at a rate limit both alternate quickly.
 _QUIET_SECONDS = 60.0
 # It is also over when no call was made for so long.
@@ -128,7 +128,7 @@ _OUTAGES = (
     f" AND runs.state IN ({_LIVE}) AND attempts.number = runs.attempts THEN runs.id END) AS waiting"
     " FROM outages LEFT JOIN outage_calls ON outage_id = outages.id"
     " LEFT JOIN attempts ON attempts.id = attempt_id LEFT JOIN runs ON runs.id = run_id"
-    " WHERE told AND until IS NULL GROUP BY outages.id ORDER BY since, outages.id"
+    " WHERE confirmed AND until IS NULL GROUP BY outages.id ORDER BY since, outages.id"
 )
 
 
@@ -147,7 +147,7 @@ def met_at_last(database: Database, attempt_id: int) -> list[AttemptOutage]:
     return database.records(
         AttemptOutage,
         "SELECT provider, outage_calls.status, in_a_row AS calls, outage_calls.unreachable, outage_calls.since,"
-        " outage_calls.last_at, told AS confirmed FROM outage_calls JOIN outages ON outages.id = outage_id"
+        " outage_calls.last_at, confirmed FROM outage_calls JOIN outages ON outages.id = outage_id"
         " WHERE attempt_id = ? AND in_a_row > 0 ORDER BY outage_calls.last_at DESC",
         (attempt_id,),
     )
@@ -167,13 +167,13 @@ def settle(database: Database, *, now: float) -> None:
     """Close the outages that are over, with events, and drop failures that never became an outage."""
     over = "until IS NULL AND ((answered_at > last_at AND last_at < :now - :quiet) OR last_at < :now - :forgotten)"
     when = {"now": now, "quiet": _QUIET_SECONDS, "forgotten": _FORGOTTEN_SECONDS}
-    rows = database.rows(f"SELECT id, told, answered_at, last_at FROM outages WHERE {over}", when)
+    rows = database.rows(f"SELECT id, confirmed, answered_at, last_at FROM outages WHERE {over}", when)
     if not rows:
         return
     known = {outage.id: outage for outage in current(database)}
     with database.transaction():
         for row in rows:
-            if not row["told"]:
+            if not row["confirmed"]:
                 database.execute("DELETE FROM outage_calls WHERE outage_id = ?", (row["id"],))
                 database.execute("DELETE FROM outages WHERE id = ?", (row["id"],))
                 continue
@@ -206,12 +206,14 @@ def _note_answer(database: Database, attempt_id: int, end: CallEnd) -> None:
 def _note_trouble(database: Database, attempt_id: int, end: CallEnd, now: float) -> None:
     assert end.trouble is not None
     problem = end.problem[:_PROBLEM_CHARACTERS]
-    row = database.row("SELECT id, told FROM outages WHERE provider = ? AND until IS NULL", (end.provider,))
+    row = database.row(
+        "SELECT id, confirmed FROM outages WHERE provider = ? AND until IS NULL", (end.provider,)
+    )
     if row is None:
         begun = {"provider": end.provider, "since": end.at, "last_at": end.at, "status": end.status}
-        outage_id, told = database.insert("outages", begun), False
+        outage_id, confirmed = database.insert("outages", begun), False
     else:
-        outage_id, told = row["id"], bool(row["told"])
+        outage_id, confirmed = row["id"], bool(row["confirmed"])
     database.execute(
         f"UPDATE outages SET {end.trouble} = {end.trouble} + 1, since = MIN(since, :at),"
         " last_at = MAX(last_at, :at), status = :status, problem = :problem WHERE id = :id",
@@ -234,8 +236,8 @@ def _note_trouble(database: Database, attempt_id: int, end: CallEnd, now: float)
     in_a_row = database.row(
         "SELECT in_a_row FROM outage_calls WHERE outage_id = ? AND attempt_id = ?", (outage_id, attempt_id)
     )
-    if not told and in_a_row is not None and in_a_row["in_a_row"] >= TOLD_CALLS:
-        database.update("outages", outage_id, told=1)
+    if not confirmed and in_a_row is not None and in_a_row["in_a_row"] >= _CONFIRMING_CALLS:
+        database.update("outages", outage_id, confirmed=1)
         does = _does(end.status, is_reached=end.trouble is not Trouble.UNREACHABLE)
         text = f"the provider {end.provider} {does}: {problem}"
         events.append(database, now, "provider.outage", text, detail={"outage": outage_id})
