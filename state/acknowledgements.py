@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import CauseReviewed, EventKind
 from mlebench_console.state.records import Acknowledgement
 
 
@@ -22,9 +23,11 @@ def acknowledge(database: Database, made: Acknowledgement, *, sweep_id: str | No
             f"INSERT OR REPLACE INTO acknowledgements ({names}) VALUES ({marks})",
             {name: getattr(made, name) for name in values},
         )
-        what = "acknowledged" if made.until is None else "snoozed"
+        is_snoozed = made.until is not None
+        kind = EventKind.CAUSE_SNOOZED if is_snoozed else EventKind.CAUSE_ACKNOWLEDGED
+        what = "snoozed" if is_snoozed else "acknowledged"
         text = f"{what} by {made.author}: {made.text}: {made.reason}"
-        events.append(database, made.at, f"cause.{what}", text, sweep_id=sweep_id, detail={"cause": made.key})
+        events.append(database, made.at, kind, text, sweep_id=sweep_id, detail=CauseReviewed(made.key))
 
 
 def take_back(database: Database, key: str, *, by: str, now: float) -> bool:
@@ -35,5 +38,5 @@ def take_back(database: Database, key: str, *, by: str, now: float) -> bool:
             return False
         database.execute("DELETE FROM acknowledgements WHERE key = ?", (key,))
         text = f"no longer acknowledged, by {by}: {known.text}"
-        events.append(database, now, "cause.taken_back", text, detail={"cause": key})
+        events.append(database, now, EventKind.CAUSE_TAKEN_BACK, text, detail=CauseReviewed(key))
         return True

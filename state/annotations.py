@@ -11,6 +11,7 @@ from typing import Any
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import events, runs, sweeps
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.records import Run, Sweep, Tag
 
 LONGEST_NOTE = 2000
@@ -67,7 +68,7 @@ def annotate_run(database: Database, run_id: int, change: Annotation, *, by: str
         run = runs.get(database, run_id)
         told = _annotate(database, "runs", run, change.checked(), by, now)
         if told:
-            events.append(database, now, "run.annotated", f"{told}, by {by}", run=run)
+            events.append(database, now, EventKind.RUN_ANNOTATED, f"{told}, by {by}", run=run)
 
 
 def annotate_sweep(database: Database, sweep_id: str, change: Annotation, *, by: str, now: float) -> None:
@@ -76,7 +77,7 @@ def annotate_sweep(database: Database, sweep_id: str, change: Annotation, *, by:
         sweep = sweeps.get(database, sweep_id)
         told = _annotate(database, "sweeps", sweep, change.checked(), by, now)
         if told:
-            events.append(database, now, "sweep.annotated", f"{told}, by {by}", sweep_id=sweep.id)
+            events.append(database, now, EventKind.SWEEP_ANNOTATED, f"{told}, by {by}", sweep_id=sweep.id)
 
 
 def _annotate(

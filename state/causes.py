@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from mlebench_console.state.lifecycle import FailureClass
@@ -70,6 +70,16 @@ def normalised(text: str, names: tuple[str, ...] = ()) -> str:
         found = pattern.sub(replacement, found)
     found = " ".join(found.translate(_UNSHIELD).split())
     return found[:LONGEST_CAUSE].rstrip()
+
+
+def in_common(texts: Sequence[str], names: Iterable[str]) -> str:
+    """Return the text of several failures with one cause if it is the same, else without what differs.
+
+    A single text is taken as the first of several.
+    """
+    if len(texts) > 1 and len(set(texts)) == 1:
+        return texts[0]
+    return normalised(texts[0], tuple(names))
 
 
 def cause_of(

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import DatasetChanged, EventKind
 from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
 
 # The text of an event for a dataset that has reached a state.
@@ -46,7 +47,9 @@ def request(
         )
         _set_steps(database, competition_id, edition, steps, StepState.WAITING)
         text = f"edition {edition} requested"
-        events.append(database, now, "dataset.requested", text, competition_id=competition_id)
+        detail = DatasetChanged(edition, DatasetState.WAITING)
+        kind = EventKind.DATASET_REQUESTED
+        events.append(database, now, kind, text, competition_id=competition_id, detail=detail)
 
 
 def set_state(
@@ -58,7 +61,7 @@ def set_state(
     now: float,
     problem: str = "",
     bytes_on_disk: int | None = None,
-    kind: str = "",
+    kind: EventKind | None = None,
 ) -> None:
     """Set a dataset's state, with an event of this kind or of the state's; it need not have been requested."""
     with database.transaction():
@@ -79,14 +82,16 @@ def set_state(
             },
         )
         text = f"edition {edition} {_SAID[state]}" + (f": {problem}" if problem else "")
-        events.append(database, now, kind or f"dataset.{state}", text, competition_id=competition_id)
+        kind = kind or EventKind.of_dataset(state)
+        detail = DatasetChanged(edition, state, problem)
+        events.append(database, now, kind, text, competition_id=competition_id, detail=detail)
 
 
 def found(database: Database, competition_id: str, edition: str, *, steps: Sequence[str], now: float) -> None:
     """Record that a dataset was found prepared without a request, so that none of its steps ran here."""
     with database.transaction():
         prepared = DatasetState.PREPARED
-        set_state(database, competition_id, edition, prepared, now=now, kind="dataset.found")
+        set_state(database, competition_id, edition, prepared, now=now, kind=EventKind.DATASET_FOUND)
         _set_steps(database, competition_id, edition, steps, StepState.SKIPPED, "was found prepared")
 
 
@@ -159,9 +164,11 @@ def set_kaggle(database: Database, state: KaggleState, *, now: float) -> None:
             asdict(state),
         )
         if before.unreachable_since is None and state.unreachable_since is not None:
-            events.append(database, now, "kaggle.unreachable", f"Kaggle can't be reached: {state.problem}")
+            events.append(
+                database, now, EventKind.KAGGLE_UNREACHABLE, f"Kaggle can't be reached: {state.problem}"
+            )
         elif before.unreachable_since is not None and state.unreachable_since is None:
-            events.append(database, now, "kaggle.answers", "Kaggle is asked again")
+            events.append(database, now, EventKind.KAGGLE_ANSWERS, "Kaggle is asked again")
 
 
 def set_step(

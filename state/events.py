@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+import sqlite3
+from collections.abc import Collection
 
 from mlebench_console.state.database import Database, to_json
-from mlebench_console.state.records import Attempt, Event, Run
+from mlebench_console.state.event_records import DATA, Event, EventData, EventKind
+from mlebench_console.state.records import Attempt, Run
+
+_KINDS: dict[str, EventKind] = {kind.value: kind for kind in EventKind}
 
 
 def append(
     database: Database,
     at: float,
-    kind: str,
+    kind: EventKind,
     text: str,
     *,
     run: Run | None = None,
     attempt_id: int | None = None,
     sweep_id: str | None = None,
     competition_id: str | None = None,
-    detail: Mapping[str, Any] | None = None,
+    times: int = 1,
+    detail: EventData | None = None,
 ) -> int:
     """Add an event and return its number; a run's event is also found by its sweep and competition."""
+    if type(detail) is not DATA.get(kind, type(None)):
+        raise TypeError(f"{kind} can't have {detail}")
     return database.insert(
         "events",
         {
@@ -33,40 +39,47 @@ def append(
             "run_id": run.id if run is not None else None,
             "attempt_id": attempt_id,
             "competition_id": run.competition_id if run is not None else competition_id,
-            "detail": to_json(detail or {}),
+            "times": times,
+            "detail": None if detail is None else to_json(detail),
         },
     )
 
 
 def append_or_count(
-    database: Database, at: float, kind: str, text: str, *, run: Run, attempt_id: int, most: int
+    database: Database,
+    at: float,
+    kind: EventKind,
+    text: str,
+    *,
+    run: Run,
+    attempt_id: int,
+    most: int,
+    times: int = 1,
 ) -> None:
-    """Add an event of an attempt; beyond `most` of its kind it replaces the last one and counts those omitted."""
+    """Add an event of an attempt; beyond `most` of its kind it replaces the last one, which counts them."""
     rows = database.rows(
-        "SELECT id, detail FROM events WHERE run_id = ? AND attempt_id = ? AND kind = ? ORDER BY id DESC LIMIT ?",
+        "SELECT id, times FROM events WHERE run_id = ? AND attempt_id = ? AND kind = ? ORDER BY id DESC LIMIT ?",
         (run.id, attempt_id, kind, most),
     )
     if len(rows) < most:
-        append(database, at, kind, text, run=run, attempt_id=attempt_id)
-        return
-    more = json.loads(rows[0]["detail"]).get("more", 0) + 1
-    counted = f"{text} (and {more:,} before that are not listed)"
-    database.update("events", rows[0]["id"], at=at, text=counted, detail=to_json({"more": more}))
+        append(database, at, kind, text, run=run, attempt_id=attempt_id, times=times)
+    else:
+        counted = max(times, rows[0]["times"] + 1)
+        database.update("events", rows[0]["id"], at=at, text=text, times=counted)
 
 
-def has(database: Database, attempt: Attempt, kind: str) -> bool:
+def has(database: Database, attempt: Attempt, kind: EventKind) -> bool:
     """Return whether an attempt has an event of a kind."""
     # The index is by run; without it each query would scan all events, of which there may be 100,000.
     sql = "SELECT 1 FROM events WHERE run_id = ? AND attempt_id = ? AND kind = ? LIMIT 1"
     return database.row(sql, (attempt.run_id, attempt.id, kind)) is not None
 
 
-def of_kinds(database: Database, kinds: Sequence[str], *, since: float) -> list[Event]:
+def of_kinds(database: Database, kinds: Collection[str], *, since: float) -> list[Event]:
     """Read the events of some kinds since a time, oldest first."""
     marks = ", ".join("?" * len(kinds))
-    return database.records(
-        Event, f"SELECT * FROM events WHERE at >= ? AND kind IN ({marks}) ORDER BY at, id", (since, *kinds)
-    )
+    sql = f"SELECT * FROM events WHERE at >= ? AND kind IN ({marks}) ORDER BY at, id"
+    return list(map(_event, database.rows(sql, (since, *kinds))))
 
 
 def newest(
@@ -93,9 +106,27 @@ def newest(
     wanted = {"sweep_id": sweep_id, "run_id": run_id, "competition_id": competition_id}
     conditions = [f"{column} = :{column}" for column, value in wanted.items() if value is not None]
     conditions += ["id < :before_id"] if before_id is not None else []
-    return database.records(
-        Event,
+    rows = database.rows(
         f"SELECT * FROM events WHERE {' AND '.join(['id > :after_id', *conditions])}"
         " ORDER BY id DESC LIMIT :limit",
         {**wanted, "after_id": after_id, "before_id": before_id, "limit": limit},
     )
+    return list(map(_event, rows))
+
+
+def _event(row: sqlite3.Row) -> Event:
+    """Return a row as an event; a kind or data that this version does not know leave it its text."""
+    values = dict(row)
+    kind = _KINDS.get(values["kind"])
+    record = DATA.get(kind) if kind is not None else None
+    values["detail"] = None if record is None else _decoded(record, values["detail"])
+    return Event(**values | ({} if kind is None else {"kind": kind}))
+
+
+def _decoded(record: type[EventData], text: str | None) -> EventData | None:
+    import msgspec  # imported here, because the console's first frame does not need it
+
+    try:
+        return msgspec.convert(json.loads(text or "null"), record)
+    except (ValueError, msgspec.ValidationError):
+        return None

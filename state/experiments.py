@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.records import Experiment
 
 
@@ -14,7 +15,8 @@ def assign(database: Database, experiment_id: str, sweep_id: str, *, now: float,
         database.insert("experiments", experiment, or_ignore=True)
         member = {"experiment_id": experiment_id, "sweep_id": sweep_id}
         database.insert("experiment_sweeps", member, or_ignore=True)
-        events.append(database, now, "experiment.assigned", f"belongs to {experiment_id}", sweep_id=sweep_id)
+        text = f"belongs to {experiment_id}"
+        events.append(database, now, EventKind.EXPERIMENT_ASSIGNED, text, sweep_id=sweep_id)
 
 
 def all_experiments(database: Database) -> list[Experiment]:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database, read_all
+from mlebench_console.state.event_records import EventKind
 
 
 class Layer(StrEnum):
@@ -226,4 +227,4 @@ def add_review(
         database.insert("reviews", values | said)
         verb = "cleared" if cleared else "confirmed"
         text = f"finding {finding.key} {verb} by {author}: {reason}"
-        events.append(database, now, "integrity.reviewed", text, run=runs.get(database, run_id))
+        events.append(database, now, EventKind.INTEGRITY_REVIEWED, text, run=runs.get(database, run_id))

@@ -301,21 +301,6 @@ class Grade:
 
 
 @dataclass(frozen=True)
-class Event:
-    """An entry of the log of events."""
-
-    id: int
-    at: float
-    kind: str
-    text: str
-    sweep_id: str | None
-    run_id: int | None
-    attempt_id: int | None
-    competition_id: str | None
-    detail: dict[str, Any]
-
-
-@dataclass(frozen=True)
 class FiledRequest:
     """A request of a console or a command to the engine, with the answer once there is one.
 

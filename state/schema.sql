@@ -177,7 +177,8 @@ CREATE TABLE events (
     run_id         INTEGER,
     attempt_id     INTEGER,
     competition_id TEXT,
-    detail         TEXT NOT NULL DEFAULT '{}'
+    times          INTEGER NOT NULL DEFAULT 1,
+    detail         TEXT
 ) STRICT;
 CREATE INDEX events_of_run ON events (run_id, id);
 CREATE INDEX events_of_sweep ON events (sweep_id, id);

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database, to_json
+from mlebench_console.state.event_records import EventKind, SubmissionGraded
 from mlebench_console.state.records import Grade, Submission
 
 _WITH_GRADES = (
@@ -98,7 +99,9 @@ def add_grade(database: Database, grade: Grade, *, now: float) -> None:
             was = f" (was {run.standing.replace('_', ' ')})" if run.standing else ""
             score = "" if grade.score is None else f" {grade.score:g}"
             text = f"{grade.standing.replace('_', ' ')}{score}{was}"
-            events.append(database, now, "submission.graded", text, run=run, attempt_id=attempt.id)
+            detail = SubmissionGraded(grade.score, grade.standing, run.standing)
+            kind = EventKind.SUBMISSION_GRADED
+            events.append(database, now, kind, text, run=run, attempt_id=attempt.id, detail=detail)
 
 
 def of_attempt(database: Database, attempt_id: int) -> list[Submission]:

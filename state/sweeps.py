@@ -9,6 +9,7 @@ from dataclasses import replace
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database, read_all, to_json
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import ENDED, LIVE, MEDALS, RunState, SweepState
 from mlebench_console.state.records import Sweep, SweepCounts, SweepSpec
 
@@ -57,8 +58,8 @@ def create(
             "INSERT INTO runs (sweep_id, competition_id, seed, state, queued_at, position) VALUES (?, ?, ?, ?, ?, ?)",
             [(sweep_id, *run, RunState.QUEUED, now, position) for position, run in enumerate(wanted)],
         )
-        text = f"{spec.agent_id} on {spec.extent}"
-        events.append(database, now, "sweep.created", text, sweep_id=sweep_id)
+        text = f"created: {spec.agent_id} on {spec.extent}"
+        events.append(database, now, EventKind.SWEEP_CREATED, text, sweep_id=sweep_id)
     return get(database, sweep_id)
 
 
@@ -69,7 +70,7 @@ def set_state(database: Database, sweep_id: str, state: SweepState, *, now: floa
         if sweep.state == state:
             return
         database.update("sweeps", sweep_id, state=state)
-        events.append(database, now, f"sweep.{state}", f"sweep is {state}", sweep_id=sweep_id)
+        events.append(database, now, EventKind.of_sweep(state), f"sweep is {state}", sweep_id=sweep_id)
 
 
 def set_concurrency(database: Database, sweep_id: str, concurrency: int, *, now: float) -> None:
@@ -78,7 +79,7 @@ def set_concurrency(database: Database, sweep_id: str, concurrency: int, *, now:
         get(database, sweep_id)
         database.update("sweeps", sweep_id, concurrency=concurrency)
         text = f"at most {concurrency} runs at once"
-        events.append(database, now, "sweep.concurrency", text, sweep_id=sweep_id)
+        events.append(database, now, EventKind.SWEEP_CONCURRENCY, text, sweep_id=sweep_id)
 
 
 def set_priority(database: Database, sweep_id: str, priority: int, *, now: float) -> None:
@@ -86,7 +87,8 @@ def set_priority(database: Database, sweep_id: str, priority: int, *, now: float
     with database.transaction():
         get(database, sweep_id)
         database.update("sweeps", sweep_id, priority=priority)
-        events.append(database, now, "sweep.priority", f"has priority {priority}", sweep_id=sweep_id)
+        text = f"has priority {priority}"
+        events.append(database, now, EventKind.SWEEP_PRIORITY, text, sweep_id=sweep_id)
 
 
 def remove(database: Database, sweep_id: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlebench_console.foundation.hardware import Hardware
@@ -13,6 +12,18 @@ from mlebench_console.foundation.text import names_of_limits
 from mlebench_console.state import events, runs
 from mlebench_console.state.causes import cause_key, cause_of, group_of, ungradable_key
 from mlebench_console.state.database import Database, to_json
+from mlebench_console.state.event_records import (
+    AgentEnded,
+    AttemptRunning,
+    AttemptStarting,
+    EventData,
+    EventKind,
+    GradingFailed,
+    RunFailed,
+    RunFinished,
+    RunQueued,
+    RunStopped,
+)
 from mlebench_console.state.lifecycle import ENDED, ENGINE, FailureClass, Outcome, RunState, require_allowed
 from mlebench_console.state.records import HERE, Attempt, Run
 
@@ -92,7 +103,8 @@ def launch(
             **_GRADING_WORKS,
         )
         runs.mark_demo(database, run.sweep_id, run_id)
-        _move(database, run, RunState.STARTING, f"attempt {number} is starting", now, attempt_id)
+        text = f"attempt {number} is starting"
+        _move(database, run, RunState.STARTING, text, now, attempt_id, AttemptStarting(number))
     return runs.attempt(database, attempt_id)
 
 
@@ -128,7 +140,8 @@ def started(
         mark = "" if isolated else ", not isolated"
         limits = f", limits not enforced: {names_of_limits(unenforced)}" if unenforced else ""
         text = f"attempt {attempt.number} is running{mark}{limits}"
-        _move(database, run, RunState.RUNNING, text, now, attempt_id)
+        detail = AttemptRunning(attempt.number, isolated, tuple(unenforced))
+        _move(database, run, RunState.RUNNING, text, now, attempt_id, detail)
 
 
 def agent_ended(
@@ -149,7 +162,8 @@ def agent_ended(
         )
         how = f"signal {signal}" if signal is not None else f"exit code {exit_code}"
         text = f"attempt {attempt.number} ended ({reason}, {how})"
-        _move(database, run, RunState.COLLECTING, text, now, attempt_id)
+        detail = AgentEnded(reason, exit_code, signal)
+        _move(database, run, RunState.COLLECTING, text, now, attempt_id, detail)
 
 
 def collected(database: Database, attempt_id: int, *, now: float, suspected: str = "") -> None:
@@ -171,11 +185,9 @@ def grading_failed(database: Database, attempt_id: int, problem: str, *, retry_a
             "runs", run.id, grading_problem=problem, grading_fails_since=since, grading_retry_at=retry_at
         )
         if problem != run.grading_problem:
-            detail = {"cause": ungradable_key(problem, (run.sweep_id, run.competition_id))}
-            text = f"grading fails: {problem}"
-            events.append(
-                database, now, "grading.failed", text, run=run, attempt_id=attempt_id, detail=detail
-            )
+            detail = GradingFailed(problem, ungradable_key(problem, (run.sweep_id, run.competition_id)))
+            kind, text = EventKind.GRADING_FAILED, f"grading fails: {problem}"
+            events.append(database, now, kind, text, run=run, attempt_id=attempt_id, detail=detail)
 
 
 def grading_works(database: Database, attempt_id: int, *, now: float) -> None:
@@ -184,9 +196,8 @@ def grading_works(database: Database, attempt_id: int, *, now: float) -> None:
         run, _attempt = _current(database, attempt_id)
         if run.grading_problem:
             database.update("runs", run.id, **_GRADING_WORKS)
-            events.append(
-                database, now, "grading.works", "grading works again", run=run, attempt_id=attempt_id
-            )
+            kind, text = EventKind.GRADING_WORKS, "grading works again"
+            events.append(database, now, kind, text, run=run, attempt_id=attempt_id)
 
 
 def regrade(database: Database, run_id: int, *, by: str, now: float) -> None:
@@ -199,7 +210,8 @@ def regrade(database: Database, run_id: int, *, by: str, now: float) -> None:
                 f"run {run_id} can't be graded again", f"{why}, and its grading has not failed"
             )
         database.update("runs", run_id, grading_retry_at=None)
-        events.append(database, now, "run.regrade_requested", f"regrade requested by {by}", run=run)
+        kind, text = EventKind.RUN_REGRADE_REQUESTED, f"regrade requested by {by}"
+        events.append(database, now, kind, text, run=run)
 
 
 def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: float, why: str = "") -> None:
@@ -209,7 +221,7 @@ def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: floa
         database.update("attempts", attempt_id, outcome=outcome)
         database.update("runs", run.id, outcome=outcome, standing=outcome, ended_at=now, **_GRADING_WORKS)
         text = ": ".join(part for part in (outcome.replace("_", " "), why) if part)
-        _move(database, run, RunState.FINISHED, text, now, attempt_id)
+        _move(database, run, RunState.FINISHED, text, now, attempt_id, RunFinished(outcome, run.score))
 
 
 def failed(database: Database, attempt_id: int, failure: Failure, *, now: float) -> None:
@@ -219,8 +231,9 @@ def failed(database: Database, attempt_id: int, failure: Failure, *, now: float)
         cause = _write_failure(database, run, attempt_id, failure)
         database.update("runs", run.id, ended_at=now, **_GRADING_WORKS)
         suspected = f", suspected: {failure.suspected}" if failure.suspected else ""
-        text = f"{failure.kind}{suspected}: {failure.text}"
-        detail = {"cause": cause_key(group_of(failure.kind, failure.suspected), cause)}
+        text = ": ".join(filter(None, (f"{failure.kind}{suspected}", failure.text)))
+        key = cause_key(group_of(failure.kind, failure.suspected), cause)
+        detail = RunFailed(failure.kind, failure.text, key, failure.suspected)
         _move(database, run, RunState.FAILED, text, now, attempt_id, detail)
 
 
@@ -230,7 +243,8 @@ def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
         run = runs.get(database, run_id)
         database.update("runs", run_id, ended_at=now)
         latest = runs.latest_attempt(database, run_id)
-        _move(database, run, RunState.STOPPED, f"stopped by {by}", now, latest.id if latest else None)
+        attempt_id = latest.id if latest else None
+        _move(database, run, RunState.STOPPED, f"stopped by {by}", now, attempt_id, RunStopped(by))
 
 
 def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
@@ -241,7 +255,7 @@ def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
         # Each launch sets last_activity_at: a run that is stopped before its next launch has None.
         database.update("runs", run_id, queued_at=now, last_activity_at=None, rerolls=run.rerolls + reroll)
         text = "queued again as a re-roll" if reroll else "queued again"
-        _move(database, run, RunState.QUEUED, f"{text} by {by}", now)
+        _move(database, run, RunState.QUEUED, f"{text} by {by}", now, detail=RunQueued(by, reroll))
 
 
 def classified(
@@ -256,7 +270,7 @@ def classified(
         text = note or run.failure_text
         _write_failure(database, run, latest.id, Failure(kind, text, latest.evidence, by))
         what = f"{kind} by {by}: {text}"
-        events.append(database, now, "run.classified", what, run=run, attempt_id=latest.id)
+        events.append(database, now, EventKind.RUN_CLASSIFIED, what, run=run, attempt_id=latest.id)
 
 
 def is_reroll(run: Run) -> bool:
@@ -283,12 +297,13 @@ def _move(
     text: str,
     now: float,
     attempt_id: int | None = None,
-    detail: Mapping[str, str] | None = None,
+    detail: EventData | None = None,
 ) -> None:
     """Set a run's state, with an event."""
     require_allowed(str(run.id), run.state, wanted)
     database.update("runs", run.id, state=wanted)
-    events.append(database, now, f"run.{wanted}", text, run=run, attempt_id=attempt_id, detail=detail)
+    kind = EventKind.of_run(wanted)
+    events.append(database, now, kind, text, run=run, attempt_id=attempt_id, detail=detail)
 
 
 def _write_failure(database: Database, run: Run, attempt_id: int, failure: Failure) -> str:

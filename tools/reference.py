@@ -37,7 +37,8 @@ from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, 
 from mlebench_console.environment.gateway.records import ModelCall
 from mlebench_console.environment.runner.code_snapshots import KeptFile, LeftOut
 from mlebench_console.foundation.fields import fields_of
-from mlebench_console.state.records import Attempt, Event, Run, Submission, Sweep, SweepCounts, SweepSpec
+from mlebench_console.state.event_records import Event
+from mlebench_console.state.records import Attempt, Run, Submission, Sweep, SweepCounts, SweepSpec
 from mlebench_console.state.usage.model_calls import ModelUse
 from mlebench_console.state.usage.network_use import NetworkUse
 
@@ -76,7 +77,8 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     (
         "runs show",
         "one run with `attempts_made` (each with `validations` and `last_validation_at`), `submissions_made`, "
-        "`events`, `model_use`, `network_use` (bytes by allowed host, as the proxy has counted them),"
+        "`events` (`kind` is a code, `detail` the data of its kind or null, `times` how often), `model_use`,"
+        " `network_use` (bytes by allowed host, as the proxy has counted them),"
         " and `spending`: its model calls' `calls`, `errors`, `limited`, `refused`, `estimated`,"
         " tokens, `cost` (null where a price is not known), `least_cost` (of what has a price), `currency`,"
         " `models_without_price`",

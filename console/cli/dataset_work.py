@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -31,7 +30,8 @@ from mlebench_console.engine.requests import PrepareDatasets, PruneDatasets, Req
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.state import events
 from mlebench_console.state.database import exists, open_for_reading
-from mlebench_console.state.records import DatasetState, DatasetStep, Event, VerificationKind
+from mlebench_console.state.event_records import DatasetPruned, DatasetVerified, Event
+from mlebench_console.state.records import DatasetState, DatasetStep, VerificationKind
 
 _LOOK_SECONDS = 0.25
 _STARTED_AGAIN = "The engine has ended; it is started again, and continues."
@@ -63,7 +63,7 @@ def prepare_and_watch(places: Places, request: PrepareDatasets, show: Display) -
 
 def verify_and_watch(
     places: Places, ids: Sequence[str], edition: Edition, kind: VerificationKind, show: Display
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[tuple[str, DatasetVerified | None]]:
     """Have prepared datasets verified; yield each with its findings, or with None if it was stopped."""
     before = _last_event(places)
     _ask(places, VerifyDatasets(competition_ids=tuple(ids), edition=edition, verification=kind))
@@ -75,10 +75,11 @@ def verify_and_watch(
                 ended.add(row.competition_id)
                 found = (
                     event.detail
-                    for event in _events_since(places, before, "dataset.verified")
-                    if event.competition_id == row.competition_id and event.detail.get("edition") == edition
+                    for event in _events_since(places, before)
+                    if isinstance(event.detail, DatasetVerified)
+                    and (event.competition_id, event.detail.edition) == (row.competition_id, edition)
                 )
-                yield row.competition_id, next(found, {})
+                yield row.competition_id, next(found, None)
         show(seen)
         if len(ended) == len(ids):
             return
@@ -86,13 +87,13 @@ def verify_and_watch(
         time.sleep(_LOOK_SECONDS)
 
 
-def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, dict[str, Any]]:
-    """Have parts of datasets removed; return the freed `bytes` or the `problem` of each competition."""
+def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, DatasetPruned]:
+    """Have parts of datasets removed; return what came of it, by competition."""
     before = _last_event(places)
     names: defaultdict[str, list[str]] = defaultdict(list)
     for part in parts:
         names[part.competition_id].append(part.name)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, DatasetPruned] = {}
     asked = False
     while missing := [one for one in names if one not in found]:
         if asked and status(places).running:
@@ -102,9 +103,10 @@ def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, dict[str,
                 request = PruneDatasets(competition_ids=tuple(ids), parts=tuple(wanted), keep_going=True)
                 _ask(places, request)
             asked = True
-        for event in _events_since(places, before, "dataset.pruned"):
-            if event.competition_id is not None and event.competition_id in names:
-                found.setdefault(event.competition_id, event.detail)
+        for event in _events_since(places, before):
+            name = event.competition_id
+            if name is not None and name in names and isinstance(event.detail, DatasetPruned):
+                found.setdefault(name, event.detail)
     return found
 
 
@@ -122,10 +124,9 @@ def _last_event(places: Places) -> int:
         return next((event.id for event in events.newest(opened, limit=1)), 0)
 
 
-def _events_since(places: Places, before: int, kind: str) -> list[Event]:
+def _events_since(places: Places, before: int) -> list[Event]:
     with closing(open_for_reading(places.state_dir)) as opened:
-        newest = events.newest(opened, limit=_MOST_EVENTS, after_id=before)
-    return [event for event in newest if event.kind == kind]
+        return events.newest(opened, limit=_MOST_EVENTS, after_id=before)
 
 
 def _ask(places: Places, request: Request) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.datasets.prepared.mirrors import Mirrored
     from mlebench_console.engine.datasets.prepared.pruning import Part
     from mlebench_console.engine.places import Places
+    from mlebench_console.state.event_records import DatasetVerified
 
 app = new_group("List, check, verify, examine, copy, stop and prune datasets.")
 
@@ -199,7 +200,7 @@ def verify(
             require_prepared(competition, folder)
         if is_prepared(competition, folder):
             chosen.append(competition.id)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, DatasetVerified | None] = {}
     if chosen:
         with (
             progress_display(lambda row: row.is_verifying, show_nothing, json=json) as show,
@@ -210,18 +211,7 @@ def verify(
                 if not json:
                     _say_verified(name, one)
     if json:
-        say_json(
-            [
-                {
-                    "competition_id": name,
-                    "differs": _difference(found[name]),
-                    "known": _known_sums(found[name]),
-                    **{key: found[name].get(key, []) for key in ("sums", "missing", "changed", "unlisted")},
-                    **{key: found[name].get(key) for key in ("files", "deep", "demo")},
-                }
-                for name in chosen
-            ]
-        )
+        say_json([_verified_document(name, found[name]) for name in chosen])
     if any(map(_difference, found.values())):
         raise typer.Exit(DataProblem.exit_code)
 
@@ -589,10 +579,10 @@ def prune(
         return
     with engine_for(places_of(context), base) as used:
         found = prune_and_wait(used, parts)
-    problems = [str(one["problem"]) for one in found.values() if "problem" in one]
+    problems = [one.problem for one in found.values() if one.problem]
     for problem in problems:
         complain(problem)
-    complain(f"{wording.size(sum(one.get('bytes', 0) for one in found.values()))} freed")
+    complain(f"{wording.size(sum(one.bytes for one in found.values()))} freed")
     if json:
         say_json({"removed": [(part.competition_id, part.name) for part in parts], "problems": problems})
     if problems:
@@ -685,25 +675,37 @@ def _state(prepared: bool, known: DatasetRow | None) -> str:
     return known.state.value
 
 
-def _say_verified(competition_id: str, found: dict[str, Any]) -> None:
-    difference = _difference(found)
-    if difference:
-        complain(f"{competition_id}: {difference}")
+def _say_verified(competition_id: str, found: DatasetVerified | None) -> None:
+    if found is None or _difference(found):
+        complain(f"{competition_id}: {_difference(found)}")
     else:
-        known = "of demo data, made up" if found.get("demo") else f"{_known_sums(found)} with known sums"
-        tables = f"{plural(len(found['sums']), 'table')}, {known}"
-        how = "by content" if found["deep"] else "by name and size"
-        files = f"{plural(found['files'], 'file')} {how}, " if found["files"] else ""
+        known = "of demo data, made up" if found.demo else f"{_known_sums(found)} with known sums"
+        tables = f"{plural(len(found.sums), 'table')}, {known}"
+        how = "by content" if found.deep else "by name and size"
+        files = f"{plural(found.files, 'file')} {how}, " if found.files else ""
         say(f"{competition_id}: as expected: {files}{tables}")
 
 
-def _difference(found: dict[str, Any]) -> str:
+def _verified_document(competition_id: str, found: DatasetVerified | None) -> dict[str, Any]:
+    """Return a verification's result as it stands in JSON; what is unknown without one is null."""
+    is_known = found is not None and not found.problem
+    lists = ("sums", "missing", "changed", "unlisted")
+    return {
+        "competition_id": competition_id,
+        "differs": _difference(found),
+        "known": _known_sums(found),
+        **{name: getattr(found, name, ()) for name in lists},
+        **{name: getattr(found, name) if is_known else None for name in ("files", "deep", "demo")},
+    }
+
+
+def _difference(found: DatasetVerified | None) -> str:
     """Return the differences from what is expected, or why they are unknown; empty without any."""
-    return str(found.get("differs", found.get("problem", "not verified: stopped")))
+    return "not verified: stopped" if found is None else found.differs or found.problem
 
 
-def _known_sums(found: dict[str, Any]) -> int:
-    return sum(one["known"] is not None for one in found.get("sums", []))
+def _known_sums(found: DatasetVerified | None) -> int:
+    return 0 if found is None else sum(one["known"] is not None for one in found.sums)
 
 
 def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:

@@ -45,7 +45,7 @@ def events(
     with reading_state(context) as database:
         found = listed_events(database, chosen, limit=lines, whole=everything or json)[::-1] if lines else ()
     if json:
-        say_json([asdict(one.event) | {"seed": one.seed, "severity": one.severity} for one in found])
+        say_json([asdict(one.event) | {"seed": one.seed, "severity": one.event.severity} for one in found])
     elif found:
         _say_events(found)
     else:
@@ -57,7 +57,7 @@ def _say_events(found: tuple[ListedEvent, ...]) -> None:
         found,
         {
             "time": lambda one: f"{wording.day(one.event.at)} {wording.clock_seconds(one.event.at)}",
-            "severity": lambda one: one.severity,
+            "severity": lambda one: one.event.severity,
             "sweep": lambda one: one.event.sweep_id or "",
             "competition": lambda one: one.event.competition_id or "",
             "seed": lambda one: "" if one.seed is None else str(one.seed),

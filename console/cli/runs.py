@@ -154,6 +154,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     from mlebench_console.console.nouns.competition import competition
     from mlebench_console.console.nouns.run import RUN, run_rows
     from mlebench_console.console.nouns.submission import SUBMISSION, submission_rows
+    from mlebench_console.console.views.events import event_text
     from mlebench_console.console.views.run import read_validations
     from mlebench_console.engine import control
     from mlebench_console.engine.model_costs import spending_of
@@ -231,7 +232,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         say_rows(SUBMISSION.columns("attempt number which taken size score standing message"), rows)
     say()
     for event in happened:
-        say(f"{wording.date_and_time(event.at)}  {event.text}")
+        say(f"{wording.date_and_time(event.at)}  {event_text(event)}")
 
 
 @app.command()
@@ -740,6 +741,7 @@ def shell(
 def _say_audit(found: RunAudit) -> None:
     """Print an audit trail, hashes in full."""
     from mlebench_console.console.nouns.run import run_rows
+    from mlebench_console.console.views.events import event_text
 
     dataset, spec = found.dataset, found.sweep.spec
     say_runs(run_rows([found.run], {found.sweep.id: spec.time_limit_seconds}))
@@ -769,7 +771,7 @@ def _say_audit(found: RunAudit) -> None:
     say_table(hashes, {"sha256": lambda line: line[0] or "not here", "of": lambda line: line[1]})
     say()
     for event in found.events:
-        say(f"{wording.date_and_time(event.at)}  {event.text}")
+        say(f"{wording.date_and_time(event.at)}  {event_text(event)}")
 
 
 def say_runs(rows: Sequence[RunRow], *, of_one_sweep: bool = False) -> None:

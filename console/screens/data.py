@@ -50,6 +50,7 @@ from mlebench_console.console.views.datasets import (
     needs,
     totals,
 )
+from mlebench_console.console.views.events import dataset_event_text
 from mlebench_console.console.views.rates import Pace, Rates
 from mlebench_console.engine.datasets.sources.access import AccessState
 from mlebench_console.engine.datasets.steps import DOWNLOAD
@@ -784,8 +785,7 @@ class _Detail:
         for number, event in enumerate(reversed(found.log[: self.most])):  # the newest last, as in every log
             moment = f"{wording.date_and_time(event.at)}  "
             # The edition is named in the heading; what happened to another one is told with its name.
-            text = event.text.removeprefix(f"edition {self.row.edition} ").removeprefix("is ")
-            text = text.replace("refused by Kaggle: Kaggle refuses", "Kaggle refuses")
+            text = dataset_event_text(event, self.row.edition)
             for place, part in enumerate(self._wrapped(text, len(moment))):
                 before = fit("" if place else moment, len(moment))
                 yield (_label("" if number or place else "log"), (before, "dim"), (part, "text"))

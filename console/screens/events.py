@@ -15,21 +15,21 @@ from mlebench_console.console.tui.keys import Key, key_names
 from mlebench_console.console.tui.list_screen import DescribedScreen
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.widgets.event_cell import event_sign, event_words
+from mlebench_console.console.tui.widgets.event_cell import event_role, event_sign
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.events import (
     EventFilter,
     ListedEvent,
-    Severity,
+    common_words,
     folded,
     joined_steps,
     listed_events,
     parse_event_filter,
     sweeps_in_words,
 )
-from mlebench_console.engine.notifications.news import in_common
 from mlebench_console.foundation.text import plural
+from mlebench_console.state.event_records import EventSeverity
 
 # The number of newest events that are filtered and drawn; more would delay keys.
 MOST_EVENTS = 5000
@@ -136,19 +136,19 @@ class EventsScreen(DescribedScreen):
             self.app.show_run(event.run_id, pane="timeline")
         elif event.sweep_id is not None:
             self.app.show_sweep(event.sweep_id)
-        elif event.competition_id is not None or event.kind.startswith("kaggle."):
+        elif event.competition_id is not None or event.subject == "kaggle":
             self.app.show("data")
         else:
-            self.app.show(_PLACES.get(event.kind.partition(".")[0], "overview"))
+            self.app.show(_PLACES.get(event.subject, "overview"))
 
     def _header(self, chosen: EventFilter, left: Sequence[ListedEvent], known: int) -> Pieces:
         newest = "newest " if known == MOST_EVENTS else ""
         count = f"{len(left):,} of {known:,}" if chosen else f"{known:,}"
         parts: list[Pieces] = [((f" {count} {newest}events", "text"),)]
-        severities = Counter(one.severity for one in left)
-        if errors := severities[Severity.ERROR]:
+        severities = Counter(one.event.severity for one in left)
+        if errors := severities[EventSeverity.ERROR]:
             parts.append(((plural(errors, "error"), "bad"),))
-        if warnings := severities[Severity.WARNING]:
+        if warnings := severities[EventSeverity.WARNING]:
             # Outcomes among them have colours of their own.
             parts.append(((plural(warnings, "warning"), "text"),))
         if chosen.text:
@@ -211,18 +211,12 @@ def _subject(equal: _Equal) -> str:
 
 def _words(equal: _Equal) -> Pieces:
     """Return what happened, of equal events without what differs."""
-    ((text, role),) = event_words(equal[0])
-    is_exact = len(equal) == 1 or equal[0].outcome is not None
-    if not is_exact:
-        text = wording.without_placeholders(in_common([one.event for one in equal]))
-    return ((text, role),)
+    return ((common_words(equal), event_role(equal[0])),)
 
 
 def _in_list(equal: _Equal, signs: Signs) -> Forms:
     """Return what happened, and where there is room how; the class of a failure is in its sign."""
-    one, ((text, role),) = equal[0], _words(equal)
-    if one.failure is not None:
-        text = text.partition(": ")[2] or text
+    one, text, role = equal[0], common_words(equal, brief=True), event_role(equal[0])
     ended = f" {signs.dot} {one.ended}" if one.ended and len(equal) == 1 else ""
     return Forms([((text, role), (ended, "dim")), ((text, role),)])
 
@@ -231,7 +225,7 @@ def _columns(found: Sequence[_Equal], width: int, signs: Signs) -> list[Column[_
     sweeps = sorted({_sweeps(equal) for equal in found} - {""})
 
     def competition(equal: _Equal) -> Pieces:
-        return ((_subject(equal), "dim" if equal[0].is_routine else "text"),)
+        return ((_subject(equal), "dim" if equal[0].event.is_routine else "text"),)
 
     def sweep(equal: _Equal) -> Forms:
         forms = told_apart(_sweeps(equal), sweeps, _SHORTEST_SWEEP, signs.ellipsis)

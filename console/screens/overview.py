@@ -43,7 +43,7 @@ from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.concerns import Concern, Concerns, concerns
-from mlebench_console.console.views.events import ListedEvent, sweeps_in_words
+from mlebench_console.console.views.events import common_figures, sweeps_in_words
 from mlebench_console.console.views.overview import Happening, Overview, overview
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.needs.standing import SweepStanding
@@ -51,8 +51,9 @@ from mlebench_console.engine.options.sweep import read_duration
 from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
-from mlebench_console.state.records import Event, Run, Sweep
+from mlebench_console.state.event_records import Event, EventKind, EventSeverity
+from mlebench_console.state.lifecycle import RunState, SweepState
+from mlebench_console.state.records import Run, Sweep
 
 
 @dataclass(frozen=True)
@@ -424,7 +425,6 @@ _SHORTEST_NAME, _SHORTEST_NOTE = 15, 12
 _HEIGHT_FOR_RUNNING, _LINES_FOR_EACH_RUNNING = 34, 5
 # The target of the line that shows or hides all other sweeps.
 _OLDER = "older"
-_OUTCOMES = {wording.outcome(outcome): outcome for outcome in Outcome}
 _DAY, _SOON = 86_400.0, 6 * 3600.0
 
 
@@ -831,13 +831,12 @@ class _Drawing:
             return (*words, (f"  {', '.join(names)}", "dim"))
 
         def how(event: Event, run: Run | None) -> Pieces:
-            """Return the score of a run that has ended, and where there is room after how long."""
-            ends = event.kind in ("run.finished", "run.failed", "run.stopped")
+            """Return of a run that has ended after how long, where there is room."""
+            ends = event.kind in (EventKind.RUN_FINISHED, EventKind.RUN_FAILED, EventKind.RUN_STOPPED)
             if not ends or run is None or run.ended_at is None or event.at < run.ended_at:
                 return ()  # the end of an earlier attempt
-            score = "" if run.score is None or run.outcome is None else f" {wording.score(run.score, 9)}"
             took = "" if run.started_at is None else f"  after {wording.span(run.ended_at - run.started_at)}"
-            return ((score, "text"), (took if self.width >= _WIDE else "", "dim"))
+            return ((took if self.width >= _WIDE else "", "dim"),)
 
         def target(one: Happening) -> Target:
             event = one.event
@@ -905,16 +904,14 @@ def _key_hint(concern: Concern, keys: Callable[[str], str]) -> Forms:
 
 
 def _event_text(one: Happening, signs: Signs) -> Pieces:
-    if one.event.kind.endswith("failed"):
-        failure = ListedEvent(one.event, None).failure
-        if failure is None:
-            return ((one.text, "bad"),)
+    newest = one.listed[0]
+    if newest.failure is not None:
         # As it stands among what needs a person, and with more room for the cause.
-        text = one.text.removeprefix(failure).lstrip(":, ")
-        return ((f"{signs.failed}{wording.FAILURE_LETTERS[failure]} {text}", "bad"),)
-    words = next((words for words in _OUTCOMES if one.text.startswith(words)), "")
-    role = outcome_role(_OUTCOMES[words]) if words else "text"
-    return ((words, role), (one.text[len(words) :], "text"))
+        return ((f"{signs.failed}{wording.FAILURE_LETTERS[newest.failure]} {one.text}", "bad"),)
+    if newest.outcome is not None:
+        words, figures = wording.outcome(newest.outcome), common_figures(one.listed)
+        return ((words, outcome_role(newest.outcome)), (figures, "text"))
+    return ((one.text, "bad" if one.event.severity is EventSeverity.ERROR else "text"),)
 
 
 def _note(text: str) -> Line:

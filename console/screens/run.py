@@ -47,7 +47,7 @@ from mlebench_console.console.screens.logs import FileScreen, LogScreen
 from mlebench_console.console.tui.keys import Context, Key
 from mlebench_console.console.tui.screen import NOT_READ, Queries
 from mlebench_console.console.tui.widgets.chart import Mark, Series, chart, strip_chart
-from mlebench_console.console.tui.widgets.event_cell import event_sign, event_words
+from mlebench_console.console.tui.widgets.event_cell import event_role, event_sign
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -78,6 +78,7 @@ from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.amounts import MOST_OF_BUDGET
 from mlebench_console.foundation.text import names_of_limits, plural
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep
 from mlebench_console.state.transitions import is_reroll
@@ -846,7 +847,7 @@ def _events(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
         return _wrapped(one.words, width - _BEFORE_EVENT) or [""]
 
     def what(one: ListedEvent) -> Forms:
-        words: Pieces = ((parts(one)[0], event_words(one)[0][1]),)
+        words: Pieces = ((parts(one)[0], event_role(one)),)
         return Forms([*([(*words, (f" {signs.dot} {one.ended}", "dim"))] if one.ended else []), words])
 
     columns: list[Column[ListedEvent]] = [
@@ -858,7 +859,7 @@ def _events(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
     lines = [table.heading()]
     for one in found:
         lines.append(table.line(one, key=("event", one.event.id)))
-        role = event_words(one)[0][1]
+        role = event_role(one)
         lines += [table.line_of(("", "", ((part, role),))) for part in parts(one)[1:]]
     return lines
 
@@ -911,7 +912,7 @@ def _stopped(facts: RunFacts) -> list[Line]:
     """Write when and by whom a run was stopped."""
     if facts.run.state is not RunState.STOPPED:
         return []
-    stop = next((each for each in facts.events if each.kind == "run.stopped"), None)
+    stop = next((each for each in facts.events if each.kind == EventKind.RUN_STOPPED), None)
     if stop is None:
         return []
     return [Line(((f"  {foreign(stop.text, 60).rstrip()}, {wording.day_and_time(stop.at)}", "text"),))]

@@ -26,7 +26,8 @@ from mlebench_console.engine.space import free_bytes
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import datasets, events
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, Event, KaggleState, StepState
+from mlebench_console.state.event_records import Event
+from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
 
 _OPEN = (StepState.WAITING, StepState.WORKING)
 _DONE = (StepState.DONE, StepState.SKIPPED)
@@ -305,7 +306,7 @@ def dataset_detail(
         registry.rules_url(found),
         _files(folder.prepared),
         tuple(sums),
-        tuple(event for event in happened if event.kind.startswith("dataset.")),
+        tuple(event for event in happened if event.subject == "dataset"),
     )
 
 

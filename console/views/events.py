@@ -2,78 +2,51 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from mlebench_console.console import wording
 from mlebench_console.console.lists import FilterTerm, parse_terms
 from mlebench_console.state import events, runs
+from mlebench_console.state.causes import in_common
 from mlebench_console.state.database import Database
-from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome
-from mlebench_console.state.records import Event
+from mlebench_console.state.event_records import (
+    STEPS,
+    AgentEnded,
+    AttemptRunning,
+    AttemptStarting,
+    DatasetChanged,
+    Event,
+    EventKind,
+    RunFailed,
+    RunFinished,
+    RunQueued,
+    RunStopped,
+    SubmissionGraded,
+)
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import DatasetState
 
 FILTER_FIELDS = ("sweep", "kind", "sev", "comp", "seed", "run")
 # The number of events read at once.
 _PAGE = 5000
-# The events with which an attempt begins and ends, by the kind of the last one, which tells their result.
-_STEPS = {"run.running": ("run.starting",)} | dict.fromkeys(
-    ("run.finished", "run.failed", "run.stopped"), ("run.collecting", "run.grading", "submission.graded")
-)
 # A submission that was graded longer before the end of its attempt is news of its own.
 _GRADED_AT_THE_END_SECONDS = 120.0
-# What `transitions.agent_ended` writes of an agent that ended by itself and without an error: nobody has to read it.
-_USUAL_END = "(exited, exit code 0)"
 # Equal events are one line if each is at most this many seconds older than the one after it; equal outcomes only if
 # there are at least so many: of two, both names are worth their lines.
 OF_ONE_TIME = 3600.0
 FEWEST_EQUAL = 3
-RESULTS = ("run.finished", "submission.graded", "dataset.prepared")
-_REQUESTS = ("run.queued", "run.stopped", "run.starting", "run.running")
-# Kinds that tell how work goes on, not that something came of it.
-_ROUTINE = frozenset(
-    {
-        *("run.queued", "run.starting", "run.running", "run.collecting", "run.grading"),
-        *("run.staged", "dataset.requested", "dataset.working"),
-    }
-)
-
-
-class Severity(StrEnum):
-    """The severity of an event."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    GOOD = "good"
-    NOTE = "note"
-
-
-_SEVERITIES = {
-    **dict.fromkeys(
-        (
-            *("run.failed", "grading.failed", "dataset.failed", "run.foreign", "samples.damaged"),
-            *("provider.outage", "sweep.budget_used_up", "experiment.budget_used_up", "kaggle.unreachable"),
-        ),
-        Severity.ERROR,
-    ),
-    **dict.fromkeys(
-        (
-            *("run.stopped", "run.provider", "run.unsearched", "run.unmeasured"),
-            *("run.unremoved", "run.code_not_kept", "run.budget", "run.budget_used_up", "run.service"),
-            *("run.shared_budget_used_up", "submission.refused", "sweep.budget_warning"),
-            *("experiment.budget_warning", "sweep.paused", "sweep.stopped", "sweep.remains"),
-            *("dataset.refused", "dataset.unavailable", "dataset.leftover"),
-        ),
-        Severity.WARNING,
-    ),
-    **dict.fromkeys(
-        ("grading.works", "provider.works", "kaggle.answers", "dataset.prepared", "dataset.verified"),
-        Severity.GOOD,
-    ),
+# What happened to a dataset where its name and edition stand above.
+_DATASET_WORDS = {
+    DatasetState.ABSENT: "not here any more",
+    DatasetState.WAITING: "waits",
+    DatasetState.WORKING: "being prepared",
+    DatasetState.PREPARED: "prepared",
+    DatasetState.FAILED: "could not be prepared",
+    DatasetState.REFUSED: "refused by Kaggle",
+    DatasetState.UNAVAILABLE: "no longer offered by Kaggle",
 }
-_SCORE = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
-_OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
+RESULTS = (EventKind.RUN_FINISHED, EventKind.SUBMISSION_GRADED, EventKind.DATASET_PREPARED)
 
 
 @dataclass(frozen=True)
@@ -90,62 +63,68 @@ class ListedEvent:
     steps: tuple[Event, ...] = ()
 
     @property
-    def is_routine(self) -> bool:
-        """Whether it only tells how work goes on."""
-        return self.event.kind in _ROUTINE
-
-    @property
-    def score(self) -> float | None:
-        """The score that it reports, or that the last submission of its attempt has got; None without one."""
-        graded = (one.text for one in (self.event, *self.steps) if one.kind == "submission.graded")
-        found = _SCORE.search(next(graded, ""))
-        return None if found is None else float(found[0])
-
-    @property
-    def words(self) -> str:
-        """What happened, with scores of as many digits everywhere, and the standing before if it was another."""
-        if self.outcome is None:
-            # This text is its name and size alone.
-            if self.event.kind == "sweep.created":
-                return f"created: {self.event.text}"
-            # A failure of unknown cause has no text behind its class.
-            return self.event.text.removesuffix(": ")
-        parts = [wording.outcome(self.outcome)]
-        if self.score is not None:
-            parts.append(wording.score(self.score))
-        before = self.event.text.partition(" (was ")[2].removesuffix(")")
-        if before and before != self.outcome.replace("_", " "):
-            parts.append(f"(was {before})")
-        return " ".join(parts)
-
-    @property
-    def ended(self) -> str:
-        """How the attempt ended whose result it reports; empty if as usual, or if that is an event of its own."""
-        found = next((step.text for step in self.steps if step.kind == "run.collecting"), "")
-        return "" if found.endswith(_USUAL_END) else found
+    def outcome(self) -> Outcome | None:
+        """The outcome that it reports; None if it reports none."""
+        detail = self.event.detail
+        return detail.outcome if isinstance(detail, RunFinished | SubmissionGraded) else None
 
     @property
     def failure(self) -> FailureClass | None:
         """The class of the failure that it reports; None if it reports none."""
-        word = self.event.text.partition(":")[0].partition(",")[0]
-        is_failure = self.event.kind == "run.failed" and word in FailureClass._value2member_map_
-        return FailureClass(word) if is_failure else None
+        detail = self.event.detail
+        return detail.failure_class if isinstance(detail, RunFailed) else None
 
     @property
-    def outcome(self) -> Outcome | None:
-        """Return the outcome that it reports; None if it reports none."""
-        if self.event.kind not in ("run.finished", "submission.graded"):
-            return None
-        return next((each for words, each in _OUTCOMES.items() if self.event.text.startswith(words)), None)
+    def words(self) -> str:
+        """What happened, with scores of as many digits everywhere, and the standing before if it was another."""
+        if self.outcome is not None:
+            return f"{wording.outcome(self.outcome)}{self.figures}"
+        return event_text(self.event)
 
     @property
-    def severity(self) -> Severity:
-        """Return its severity, from its kind and outcome."""
-        if self.event.kind == "run.finished":
-            if self.outcome in (Outcome.INVALID, Outcome.NO_SUBMISSION):
-                return Severity.WARNING
-            return Severity.GOOD if self.outcome in MEDALS else Severity.NOTE
-        return _SEVERITIES.get(self.event.kind, Severity.NOTE)
+    def figures(self) -> str:
+        """The score of an outcome, and the standing before if it was another, after a space; empty without."""
+        detail = self.event.detail
+        if not isinstance(detail, RunFinished | SubmissionGraded):
+            return ""
+        score = "" if detail.score is None else f" {wording.score(detail.score)}"
+        before = detail.before if isinstance(detail, SubmissionGraded) else None
+        is_other = before is not None and before is not detail.outcome
+        return f"{score} (was {wording.OUTCOME_SHORT[before]})" if before and is_other else score
+
+    @property
+    def brief(self) -> str:
+        """What happened, of a failure without its class, where a sign shows that."""
+        match self.event.detail:
+            case RunFailed(failure_text=text, suspected=suspected):
+                return ": ".join(filter(None, (f"suspected: {suspected}" if suspected else "", text)))
+        return self.words
+
+    @property
+    def ended(self) -> str:
+        """How the attempt ended whose result it reports; empty if as usual, or if that is an event of its own."""
+        for step in self.steps:
+            if isinstance(step.detail, AgentEnded):
+                return "" if step.detail.is_usual else step.text
+        return ""
+
+
+def event_text(event: Event) -> str:
+    """Write what happened, and how often where repetitions are counted."""
+    return f"{event.text} ({event.times:,} times)" if event.times > 1 else event.text
+
+
+def dataset_event_text(event: Event, edition: str) -> str:
+    """Write what happened to a dataset, without its edition where that is the given one."""
+    changed = event.detail
+    if not isinstance(changed, DatasetChanged) or changed.edition != edition:
+        return event_text(event)
+    if event.kind == EventKind.DATASET_REQUESTED:
+        return "requested"
+    words = _DATASET_WORDS[changed.state]
+    if changed.state is DatasetState.REFUSED:
+        return changed.problem or words  # the problem says that Kaggle refuses
+    return f"{words}: {changed.problem}" if changed.problem else words
 
 
 @dataclass(frozen=True)
@@ -210,18 +189,40 @@ def joined_steps(found: Iterable[ListedEvent]) -> list[ListedEvent]:
             joined[place] = replace(end, steps=(*end.steps, event))
             continue
         if event.attempt_id is not None:
-            ends |= {(event.attempt_id, kind): len(joined) for kind in _STEPS.get(event.kind, ())}
+            ends |= {(event.attempt_id, kind): len(joined) for kind in STEPS.get(event.kind, ())}
         joined.append(one)
     return joined
 
 
 def what_happened(event: Event) -> tuple[object, ...]:
     """Return what is the same in equal events: of one cause, one request or one outcome."""
-    if event.kind == "run.failed" and "cause" in event.detail:
-        return event.kind, event.detail["cause"]
-    if event.kind in (*_REQUESTS, *RESULTS):
-        return event.kind, event.sweep_id, event.text
+    match event.detail:
+        case RunFailed(cause=cause):
+            return event.kind, cause
+        case RunFinished(outcome=outcome):
+            return event.kind, event.sweep_id, outcome
+        case SubmissionGraded() | RunQueued() | RunStopped() | AttemptStarting() | AttemptRunning():
+            return event.kind, event.sweep_id, event.detail
+        case DatasetChanged() if event.kind == EventKind.DATASET_PREPARED:
+            return event.kind, event.detail
     return (event.id,)
+
+
+def common_figures(equal: Sequence[ListedEvent]) -> str:
+    """Return the figures of equal outcomes, where they are the same too."""
+    return equal[0].figures if len({one.event.detail for one in equal}) == 1 else ""
+
+
+def common_words(equal: Sequence[ListedEvent], *, brief: bool = False) -> str:
+    """Return what happened in equal events: of one all of its words, of several without what differs."""
+    first = equal[0]
+    if len(equal) == 1:
+        return first.brief if brief else first.words
+    if first.outcome is not None:
+        return f"{wording.outcome(first.outcome)}{common_figures(equal)}"
+    texts = [one.brief if brief else one.words for one in equal]
+    names = first.event.sweep_id or "", first.event.competition_id or ""
+    return wording.without_placeholders(in_common(texts, names))
 
 
 def folded(found: Iterable[ListedEvent]) -> list[tuple[ListedEvent, ...]]:
@@ -252,8 +253,9 @@ def sweeps_in_words(found: Iterable[Event]) -> str:
 
 def _belongs_to(event: Event, end: Event) -> bool:
     """Return whether an event is a step of an end: what was graded long before is news of its own."""
-    is_graded = event.kind == "submission.graded"
-    return not is_graded or (end.kind == "run.finished" and end.at - event.at <= _GRADED_AT_THE_END_SECONDS)
+    if event.kind != EventKind.SUBMISSION_GRADED:
+        return True
+    return end.kind == EventKind.RUN_FINISHED and end.at - event.at <= _GRADED_AT_THE_END_SECONDS
 
 
 def _agrees(term: FilterTerm, one: ListedEvent) -> bool:
@@ -269,5 +271,5 @@ def _agrees(term: FilterTerm, one: ListedEvent) -> bool:
     if term.field == "kind":
         return event.kind.startswith(wanted) or event.kind.partition(".")[2].startswith(wanted)
     if term.field == "sev":
-        return one.severity.startswith(wanted)
+        return event.severity.startswith(wanted)
     return wanted in ((event.sweep_id if term.field == "sweep" else event.competition_id) or "").lower()

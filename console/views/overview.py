@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mlebench_console.console import wording
 from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from mlebench_console.console.views.concerns import NOT_TO_BE_HAD, Troubles, read_troubles
 from mlebench_console.console.views.events import (
@@ -16,17 +14,15 @@ from mlebench_console.console.views.events import (
     OF_ONE_TIME,
     RESULTS,
     ListedEvent,
+    common_words,
     what_happened,
 )
 from mlebench_console.console.views.sweep import listed_sweeps
 from mlebench_console.engine.needs.standing import SweepStanding, read_standings
-from mlebench_console.engine.notifications.news import in_common
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Event, Run
-
-if TYPE_CHECKING:
-    pass
+from mlebench_console.state.event_records import Event, EventKind
+from mlebench_console.state.records import Run
 
 _EVENTS_SHOWN = 60
 
@@ -36,22 +32,27 @@ class Happening:
     """A recent event of one run, or equal events of several.
 
     Attributes:
-        events: the newest one first.
-        text: the common text of the events.
+        listed: the newest one first.
+        text: what happened in all of them, of failures without their class.
     """
 
-    events: tuple[Event, ...]
+    listed: tuple[ListedEvent, ...]
     text: str
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events, the newest one first."""
+        return tuple(one.event for one in self.listed)
 
     @property
     def event(self) -> Event:
         """The newest event."""
-        return self.events[0]
+        return self.listed[0].event
 
     @property
     def count(self) -> int:
         """The number of events."""
-        return len(self.events)
+        return len(self.listed)
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,14 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
 
 _NEWS = frozenset(
     {
-        "run.finished",
-        "run.failed",
-        "run.stopped",
-        "run.queued",
-        "grading.failed",
-        "grading.works",
-        "dataset.prepared",
-        *(f"dataset.{state}" for state in NOT_TO_BE_HAD),
+        EventKind.RUN_FINISHED,
+        EventKind.RUN_FAILED,
+        EventKind.RUN_STOPPED,
+        EventKind.RUN_QUEUED,
+        EventKind.GRADING_FAILED,
+        EventKind.GRADING_WORKS,
+        EventKind.DATASET_PREPARED,
+        *map(EventKind.of_dataset, NOT_TO_BE_HAD),
     }
 )
 
@@ -124,7 +125,7 @@ def _together(happened: Iterable[Event]) -> Iterator[Happening]:
     for event in happened:
         what = what_happened(event)
         group = open_groups.get(what)
-        of_cause = event.kind == "run.failed"
+        of_cause = event.kind == EventKind.RUN_FAILED
         if group is None or group[-1].at - event.at > OF_ONE_TIME or not (of_cause or group is groups[-1]):
             open_groups[what] = group = []
             groups.append(group)
@@ -137,18 +138,13 @@ def _together(happened: Iterable[Event]) -> Iterator[Happening]:
 
 
 def _happening(*equal: Event) -> Happening:
-    newest = ListedEvent(equal[0], None)
-    return Happening(
-        equal,
-        wording.without_placeholders(in_common(equal))
-        if len(equal) > 1 and newest.outcome is None
-        else newest.words,
-    )
+    listed = tuple(ListedEvent(event, None) for event in equal)
+    return Happening(listed, common_words(listed, brief=True))
 
 
 def _is_news(event: Event, by_id: Mapping[int, Run]) -> bool:
-    if event.kind == "submission.graded":
+    if event.kind == EventKind.SUBMISSION_GRADED:
         # For an ended run, the event of its end contains the same.
         run = by_id.get(event.run_id or 0)
         return run is not None and not run.has_ended
-    return event.kind in _NEWS or event.kind.startswith(("sweep.", "engine."))
+    return event.kind in _NEWS or event.subject in ("sweep", "engine")

@@ -25,7 +25,8 @@ from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, events, runs, submissions, sweeps
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Attempt, Dataset, Event, Run, Submission, Sweep
+from mlebench_console.state.event_records import Event
+from mlebench_console.state.records import Attempt, Dataset, Run, Submission, Sweep
 from mlebench_console.state.usage import model_calls, network_use
 from mlebench_console.state.usage.network_use import NetworkUse
 from mlebench_console.state.usage.samples import DATABASE_NAME, Samples, UnusableSamples

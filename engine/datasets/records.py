@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlebench_console.engine.datasets.steps import (
     CHECK,
     CHECKSUM,
@@ -18,6 +16,7 @@ from mlebench_console.foundation.workers import Ended, Progressed
 from mlebench_console.state import datasets, events
 from mlebench_console.state.database import Database
 from mlebench_console.state.datasets import Progress
+from mlebench_console.state.event_records import DatasetPruned, DatasetVerified, EventData, EventKind
 from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, StepState, VerificationKind
 
 _IN_BYTES = frozenset({DOWNLOAD, VERIFY, EXTRACT})
@@ -124,17 +123,18 @@ class DatasetRecords:
     def pruned(self, competition_id: str, bytes_removed: int) -> None:
         """Record that parts of it were removed from the disk."""
         text = f"pruned, {gigabytes(bytes_removed)} freed"
-        self._append("dataset.pruned", competition_id, text, {"bytes": bytes_removed})
+        self._append(EventKind.DATASET_PRUNED, competition_id, text, DatasetPruned(bytes_removed))
 
     def not_pruned(self, competition_id: str, problem: Problem) -> None:
         """Record that parts of it could not be removed from the disk."""
         text = f"not pruned: {problem.in_one_line()}"
-        self._append("dataset.pruned", competition_id, text, {"problem": str(problem)})
+        detail = DatasetPruned(problem=str(problem))
+        self._append(EventKind.DATASET_PRUNED, competition_id, text, detail)
 
     def not_settled(self, competition_id: str, problem: Problem) -> None:
         """Record that the files of a killed preparation could not be cleaned up."""
         text = f"left over from a killed preparation: {problem.in_one_line()}"
-        self._append("dataset.leftover", competition_id, text, {"problem": str(problem)})
+        self._append(EventKind.DATASET_LEFTOVER, competition_id, text)
 
     def to_verify(self, dataset: Dataset, kind: VerificationKind) -> None:
         """Record that it waits to be verified."""
@@ -156,26 +156,24 @@ class DatasetRecords:
         if news.value is None:
             assert news.problem is not None
             differs = summary = news.problem.in_one_line()
-            detail: dict[str, Any] = {"problem": str(news.problem)}
+            detail = DatasetVerified(dataset.edition, problem=str(news.problem))
         else:
-            differs = str(news.value["differs"])
-            files = news.value["files"]
-            summary = (
-                differs
-                or f"{files or len(news.value['sums'])} {'files' if files else 'tables'} are as expected"
-            )
-            if news.value.get("demo"):
+            detail = DatasetVerified(dataset.edition, **news.value)
+            differs = detail.differs
+            what = f"{detail.files} files" if detail.files else f"{len(detail.sums)} tables"
+            summary = differs or f"{what} are as expected"
+            if detail.demo:
                 summary = f"demo data, made up: {summary}"
-            detail = news.value
         now = self._clock.now()
         with self._database.transaction():
             datasets.set_problem(self._database, dataset.competition_id, dataset.edition, differs, now=now)
             self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note=summary))
             text = f"edition {dataset.edition}: {summary}"
-            detail = {"edition": dataset.edition, **detail}
-            self._append("dataset.verified", dataset.competition_id, text, detail)
+            self._append(EventKind.DATASET_VERIFIED, dataset.competition_id, text, detail)
 
-    def _append(self, kind: str, competition_id: str, text: str, detail: dict[str, Any]) -> None:
+    def _append(
+        self, kind: EventKind, competition_id: str, text: str, detail: EventData | None = None
+    ) -> None:
         now = self._clock.now()
         with self._database.transaction():
             events.append(self._database, now, kind, text, competition_id=competition_id, detail=detail)

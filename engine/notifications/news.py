@@ -14,7 +14,7 @@ from mlebench_console.engine.settings import NotificationKind
 if TYPE_CHECKING:
     from mlebench_console.engine.control import EngineStatus
     from mlebench_console.state.database import Database
-    from mlebench_console.state.records import Event
+    from mlebench_console.state.event_records import Event
 
 # The engine writes its status every two seconds; an engine with an older status hangs.
 SILENT_SECONDS = 20.0
@@ -23,16 +23,6 @@ LOW_DISK_SHARE = 0.05
 _MOST_EVENTS = 500
 # For this long after a notified failure, others of the same cause are only counted, and then reported together.
 GROUPING_SECONDS = 600.0
-_OF_BUDGETS = frozenset(
-    f"{scope}.budget_{what}" for scope in ("sweep", "experiment") for what in ("warning", "used_up")
-)
-_OF_CAUSES = ("run.failed", "grading.failed")
-_OF_DATASETS = {
-    "dataset.failed": NotificationKind.FAILED,
-    "dataset.prepared": NotificationKind.PREPARED,
-    "dataset.refused": NotificationKind.REFUSED,
-    "dataset.unavailable": NotificationKind.REFUSED,
-}
 
 
 @dataclass(frozen=True)
@@ -113,7 +103,7 @@ def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[New
     found = list(of_events(fresh))
     for event in fresh:
         if key := _cause_of(event):
-            causes[key] = NotifiedCause(now, in_common([event]))
+            causes[key] = NotifiedCause(now, _in_common([event]))
     for key, cause in list(causes.items()):
         if now - cause.at < GROUPING_SECONDS:
             continue
@@ -166,40 +156,55 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
             if event is together[0]:
                 made.append(News(NotificationKind.FAILED, _of_many(together)))
             continue
-        about = " ".join(part for part in (event.sweep_id, event.competition_id) if part)
-        if event.kind in _OF_DATASETS:
-            made.append(News(_OF_DATASETS[event.kind], f"{about}, {event.text}"))
-        elif event.kind in _OF_CAUSES:
-            made.append(News(NotificationKind.FAILED, f"{about}: {event.text}"))
-        elif event.kind in _OF_BUDGETS:
-            made.append(News(NotificationKind.BUDGET, f"{about}: {event.text}" if about else event.text))
-        elif event.kind in ("provider.outage", "provider.works"):
-            made.append(News(NotificationKind.PROVIDER, event.text))
-        elif event.kind == "run.finished":
-            medal = event.text.startswith(("gold", "silver", "bronze"))
-            kind = NotificationKind.MEDAL if medal else NotificationKind.FINISHED
-            made.append(News(kind, f"{about}: {event.text}"))
+        kind = _notified_as(event)
+        if kind is not None:
+            about = " ".join(part for part in (event.sweep_id, event.competition_id) if part)
+            sign = ", " if event.subject == "dataset" else ": "
+            made.append(News(kind, f"{about}{sign}{event.text}" if about else event.text))
     return tuple(made)
+
+
+def _notified_as(event: Event) -> NotificationKind | None:
+    """Return the kind of notification of an event; None where nobody is notified of such events."""
+    from mlebench_console.state.event_records import EventKind, RunFinished
+    from mlebench_console.state.lifecycle import MEDALS
+
+    match event.kind:
+        case EventKind.RUN_FAILED | EventKind.GRADING_FAILED | EventKind.DATASET_FAILED:
+            return NotificationKind.FAILED
+        case EventKind.RUN_FINISHED:
+            is_medal = isinstance(event.detail, RunFinished) and event.detail.outcome in MEDALS
+            return NotificationKind.MEDAL if is_medal else NotificationKind.FINISHED
+        case EventKind.DATASET_PREPARED:
+            return NotificationKind.PREPARED
+        case EventKind.DATASET_REFUSED | EventKind.DATASET_UNAVAILABLE:
+            return NotificationKind.REFUSED
+        case EventKind.SWEEP_BUDGET_WARNING | EventKind.SWEEP_BUDGET_USED_UP:
+            return NotificationKind.BUDGET
+        case EventKind.EXPERIMENT_BUDGET_WARNING | EventKind.EXPERIMENT_BUDGET_USED_UP:
+            return NotificationKind.BUDGET
+        case EventKind.PROVIDER_OUTAGE | EventKind.PROVIDER_WORKS:
+            return NotificationKind.PROVIDER
+    return None
 
 
 def _cause_of(event: Event) -> str:
     """Return the key of the cause of a failed run or failed grading; empty for other events."""
-    return str(event.detail.get("cause", "")) if event.kind in _OF_CAUSES else ""
+    from mlebench_console.state.event_records import GradingFailed, RunFailed
+
+    return event.detail.cause if isinstance(event.detail, RunFailed | GradingFailed) else ""
 
 
 def _of_many(events: Sequence[Event]) -> str:
     sweeps = ", ".join(dict.fromkeys(event.sweep_id for event in events if event.sweep_id))
-    return f"{len(events):,} runs of {sweeps}: {in_common(events)}"
+    return f"{len(events):,} runs of {sweeps}: {_in_common(events)}"
 
 
-def in_common(events: Sequence[Event]) -> str:
-    """Return the common text of events, without what differs from run to run."""
-    from mlebench_console.state.causes import normalised
+def _in_common(events: Sequence[Event]) -> str:
+    from mlebench_console.state.causes import in_common
 
-    event = events[0]
-    if len({each.text for each in events}) == 1 and len(events) > 1:
-        return event.text
-    return normalised(event.text, (event.sweep_id or "", event.competition_id or ""))
+    names = events[0].sweep_id or "", events[0].competition_id or ""
+    return in_common([event.text for event in events], names)
 
 
 def _more_runs(count: int) -> str:

@@ -49,6 +49,7 @@ from mlebench_console.foundation.text import gigabytes, visible
 from mlebench_console.foundation.troubles import Troubles
 from mlebench_console.state import events, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import HERE, Attempt, Run
 from mlebench_console.state.submissions import Snapshot
@@ -77,17 +78,16 @@ _SERVER_ERROR = 500
 _KEY_REFUSED = (401, 402, 403)
 # An agent that ends within this time after a failed call is taken to have ended because of it.
 _PROVIDER_SECONDS = 600.0
-_SHARED_BUDGET_USED_UP = "run.shared_budget_used_up"
 _OVER_BUDGET = {
-    "run.budget_used_up": CallOutcome.BUDGET,
-    _SHARED_BUDGET_USED_UP: CallOutcome.SHARED_BUDGET,
+    EventKind.RUN_BUDGET_USED_UP: CallOutcome.BUDGET,
+    EventKind.RUN_SHARED_BUDGET_USED_UP: CallOutcome.SHARED_BUDGET,
 }
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
-_NOTED: dict[type[RunEvent], str] = {
-    Unsearched: "run.unsearched",
-    Unmeasured: "run.unmeasured",
-    Unremoved: "run.unremoved",
-    CodeNotKept: "run.code_not_kept",
+_NOTED: dict[type[RunEvent], EventKind] = {
+    Unsearched: EventKind.RUN_UNSEARCHED,
+    Unmeasured: EventKind.RUN_UNMEASURED,
+    Unremoved: EventKind.RUN_UNREMOVED,
+    CodeNotKept: EventKind.RUN_CODE_NOT_KEPT,
 }
 
 
@@ -277,7 +277,8 @@ class Intake:
                 self._foreign.add(attempt.id)
                 now, text = self._clock.now(), problem.in_one_line()
                 with self._database.transaction():
-                    events.append(self._database, now, "run.foreign", text, run=run, attempt_id=attempt.id)
+                    kind = EventKind.RUN_FOREIGN
+                    events.append(self._database, now, kind, text, run=run, attempt_id=attempt.id)
             return False
         return True
 
@@ -299,10 +300,8 @@ class Intake:
                 )
             case Staged():
                 how = "was there already" if event.reused else f"took {event.seconds:,.0f} s to copy"
-                node = visible(event.node)
-                self._note(
-                    run, attempt, "run.staged", f"on {node}: its dataset, {gigabytes(event.bytes)}, {how}"
-                )
+                text = f"on {visible(event.node)}: its dataset, {gigabytes(event.bytes)}, {how}"
+                self._note(run, attempt, EventKind.RUN_STAGED, text)
             case SubmissionTaken():
                 at = _moment(event.at, now)
                 is_plausible = 0 <= event.elapsed_seconds <= now
@@ -317,10 +316,9 @@ class Intake:
                 )
                 submissions.add(self._database, attempt.id, snapshot)
             case SubmissionRefused():
-                times = f" ({event.times:,} times so far)" if event.times > 1 else ""
-                self._note(run, attempt, "submission.refused", f"{event.text[:_LONGEST_TEXT]}{times}")
+                self._note(run, attempt, EventKind.SUBMISSION_REFUSED, event.text, event.times)
             case ServiceRestarted():
-                self._note(run, attempt, "run.service", f"{event.service} {event.text}")
+                self._note(run, attempt, EventKind.RUN_SERVICE, f"{event.service} {event.text}")
             case Unsearched() | Unmeasured() | Unremoved() | CodeNotKept():
                 self._note(run, attempt, _NOTED[type(event)], event.text)
             case Ending() if run.state in _UNSTARTED:
@@ -328,15 +326,16 @@ class Intake:
             case _:
                 pass  # reported again by a new runner, as the one before was killed before it could record that
 
-    def _note(self, run: Run, attempt: Attempt, kind: str, text: str) -> None:
+    def _note(self, run: Run, attempt: Attempt, kind: EventKind, text: str, times: int = 1) -> None:
         events.append_or_count(
             self._database,
             self._clock.now(),
             kind,
-            text[: 2 * _LONGEST_TEXT],
+            text[:_LONGEST_TEXT],
             run=run,
             attempt_id=attempt.id,
             most=_MOST_EVENTS,
+            times=times,
         )
 
     def _end(self, attempt: Attempt, ending: Ending) -> None:
@@ -375,7 +374,8 @@ class Intake:
                 self._troubles.note(_SAMPLES, problem.cause)
                 if isinstance(problem, DamagedSamples):
                     with self._database.transaction():
-                        events.append(self._database, self._clock.now(), "samples.damaged", problem.cause)
+                        kind = EventKind.SAMPLES_DAMAGED
+                        events.append(self._database, self._clock.now(), kind, problem.cause)
                 return
             self._troubles.clear(_SAMPLES)
         with self._database.transaction():
@@ -436,7 +436,7 @@ class Intake:
                 events.append_or_count(
                     self._database,
                     self._clock.now(),
-                    "run.provider",
+                    EventKind.RUN_PROVIDER,
                     f"the provider {end.provider} {answers}: {end.problem}",
                     run=run,
                     attempt_id=attempt.id,
@@ -467,7 +467,8 @@ class Intake:
         share = _share_of_budget(order, before)
         now_used = _share_of_budget(order, model_calls.of_attempt(self._database, attempt.id))
         if share < MOST_OF_BUDGET <= now_used:
-            self._note(run, attempt, "run.budget", f"{now_used:.0%} of its budget of model calls is used")
+            text = f"{now_used:.0%} of its budget of model calls is used"
+            self._note(run, attempt, EventKind.RUN_BUDGET, text)
         for kind, outcome in _OVER_BUDGET.items():
             over = [call for call in calls if call.outcome is outcome]
             if over:
@@ -542,7 +543,7 @@ class Intake:
 
     def _is_excused(self, run: Run, attempt: Attempt) -> bool:
         """Return whether an agent's calls were refused by a shared budget, in a sweep that relaunches such runs."""
-        is_shared = events.has(self._database, attempt, _SHARED_BUDGET_USED_UP)
+        is_shared = events.has(self._database, attempt, EventKind.RUN_SHARED_BUDGET_USED_UP)
         return is_shared and sweeps.get(self._database, run.sweep_id).spec.over_budget == RELAUNCH
 
     def _ending(self, folder: Path) -> Ending:

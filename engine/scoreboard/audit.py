@@ -28,12 +28,12 @@ from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import database as state_database
 from mlebench_console.state import datasets, events, runs, submissions, sweeps
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import Event
 from mlebench_console.state.lifecycle import RunState
 from mlebench_console.state.records import (
     IMPORTED,
     Attempt,
     Dataset,
-    Event,
     Run,
     Submission,
     Sweep,

@@ -21,8 +21,9 @@ from mlebench_console.engine.scoreboard.model import Interim
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.state import datasets, events, runs
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import HERE, IMPORTED, Attempt, DatasetState, Event, Run, Sweep
+from mlebench_console.state.records import HERE, IMPORTED, Attempt, DatasetState, Run, Sweep
 
 # Matches causes of failures, and suspicions, that say that a GPU was lost.
 _GPU_LOST = re.compile(r"GPU (was )?(lost|failed)|driver does not find GPU", re.IGNORECASE)
@@ -40,13 +41,13 @@ class MarkKind(StrEnum):
 
 
 # The events of the state that become marks.
-_MARKED_EVENTS = {
-    "engine.started": MarkKind.ENGINE,
-    "provider.outage": MarkKind.OUTAGE,
-    "run.stop_requested": MarkKind.KILLED,
-    f"sweep.{SweepState.PAUSED}": MarkKind.PAUSED,
-    f"sweep.{SweepState.ACTIVE}": MarkKind.RESUMED,
-    f"sweep.{SweepState.STOPPED}": MarkKind.KILLED,
+_MARKED_EVENTS: dict[str, MarkKind] = {
+    EventKind.ENGINE_STARTED: MarkKind.ENGINE,
+    EventKind.PROVIDER_OUTAGE: MarkKind.OUTAGE,
+    EventKind.RUN_STOP_REQUESTED: MarkKind.KILLED,
+    EventKind.SWEEP_PAUSED: MarkKind.PAUSED,
+    EventKind.SWEEP_ACTIVE: MarkKind.RESUMED,
+    EventKind.SWEEP_STOPPED: MarkKind.KILLED,
 }
 
 
@@ -319,8 +320,13 @@ def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Ti
             ]
     begin = min((bar.begin for bar in bars), default=now)
     ids = {sweep.id for sweep in chosen}
-    happened = events.of_kinds(database, tuple(_MARKED_EVENTS), since=begin)
-    marks = [_mark(event) for event in happened if event.sweep_id is None or event.sweep_id in ids]
+    happened = events.of_kinds(database, _MARKED_EVENTS, since=begin)
+    marks = [
+        Mark(event.at, kind, event.text)
+        for event in happened
+        if (event.sweep_id is None or event.sweep_id in ids)
+        and (kind := _MARKED_EVENTS.get(event.kind)) is not None
+    ]
     marks += [
         Mark(bar.end, MarkKind.GPU_LOST, f"{bar.competition_id} seed {bar.seed}: {bar.cause}")
         for bar in bars
@@ -390,7 +396,3 @@ def _bar(attempt: Attempt, run: Run) -> Bar:
         node=attempt.node if attempt.placement != HERE else "",
         reroll=attempt.reroll,
     )
-
-
-def _mark(event: Event) -> Mark:
-    return Mark(event.at, _MARKED_EVENTS[event.kind], event.text)

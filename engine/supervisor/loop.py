@@ -54,6 +54,7 @@ from mlebench_console.foundation.signals import EndSignal
 from mlebench_console.foundation.workers import Ended, Progressed, WorkerPool
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.usage.samples import Samples
 
 WAKE_SECONDS = 0.1
@@ -182,7 +183,7 @@ class Supervisor:
         self._do(next(step for step in self._steps if step.do == self._beat))
         text = f"engine {os.getpid()} is up"
         with self._database.transaction():
-            events.append(self._database, self._clock.now(), "engine.started", text)
+            events.append(self._database, self._clock.now(), EventKind.ENGINE_STARTED, text)
         self._log(text)
 
     def run(self, stopping: Callable[[], bool], end_signal: EndSignal) -> None:

@@ -55,6 +55,7 @@ from mlebench_console.state import acknowledgements, events, experiments, reques
 from mlebench_console.state.annotations import Annotation, annotate_run, annotate_sweep
 from mlebench_console.state.causes import cause_key
 from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
 from mlebench_console.state.records import IMPORTED, Acknowledgement, FiledRequest, RequestState, Run
 from mlebench_console.state.usage import budgets
@@ -266,7 +267,8 @@ class RequestDispatcher:
             return
         self._placements.of(attempt).end(attempt)
         text = f"stop requested by {by}"
-        events.append(self._database, now, "run.stop_requested", text, run=run, attempt_id=attempt.id)
+        kind = EventKind.RUN_STOP_REQUESTED
+        events.append(self._database, now, kind, text, run=run, attempt_id=attempt.id)
 
     def _classify(self, request: ClassifyRuns, by: str) -> Answer:
         now = self._clock.now()

@@ -16,11 +16,11 @@ from mlebench_console.foundation.problems import EnvironmentProblem, UsageProble
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import events, experiments, runs, sweeps
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import EventKind, FilesRemain
 from mlebench_console.state.lifecycle import MEDALS, RunState
 from mlebench_console.state.usage.samples import Samples, UnusableSamples
 
 LEAVING = "leaving"
-_REMAINS = "sweep.remains"
 _SLICE_SECONDS = 0.05
 _LOOK_SECONDS = 0.1
 _TOKEN_BYTES = 4
@@ -103,7 +103,7 @@ class SweepRemoval:
             self._log(f"resource samples of sweep {sweep.id} are not removed", problem)
         sweeps.remove(self._database, sweep.id)
         text = f"sweep {sweep.id} was removed by {by}: {loss.in_words()}"
-        events.append(self._database, time.time(), "sweep.removed", text)
+        events.append(self._database, time.time(), EventKind.SWEEP_REMOVED, text)
         folder = self._runs_dir / sweep.id
         if folder.exists():
             self._leaving.mkdir(exist_ok=True)
@@ -150,8 +150,8 @@ class SweepRemoval:
         if left:
             text = f"not all files of the removed sweep could be removed from {folder}: {'; '.join(left)}"
             with self._database.transaction():
-                detail = {"folder": folder.name}
-                events.append(self._database, time.time(), _REMAINS, text, detail=detail)
+                kind, detail = EventKind.SWEEP_REMAINS, FilesRemain(folder.name)
+                events.append(self._database, time.time(), kind, text, detail=detail)
             self._stuck.add(folder.name)
 
 
@@ -164,8 +164,9 @@ def wait_for_removal(database: Database, sweep_id: str, *, seconds: float) -> bo
     leaving = database.path.parent / LEAVING
     give_up = time.monotonic() + seconds
     while left := [found for found in leaving.glob("*-*") if found.name.partition("-")[2] == sweep_id]:
+        names = {folder.name for folder in left}
         for event in events.newest(database):
-            if event.kind == _REMAINS and event.detail["folder"] in [folder.name for folder in left]:
+            if isinstance(event.detail, FilesRemain) and event.detail.folder in names:
                 raise EnvironmentProblem(event.text, "", "Remove the rest by hand; runs no longer need it.")
         if time.monotonic() >= give_up:
             return False

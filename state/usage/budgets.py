@@ -8,6 +8,7 @@ from enum import StrEnum
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import EventKind, ExperimentBudget
 from mlebench_console.state.lifecycle import OCCUPYING
 
 
@@ -42,7 +43,6 @@ class SharingAttempt:
 
 
 _OCCUPYING = ", ".join(f"'{state}'" for state in sorted(OCCUPYING))
-_KINDS = {BudgetScope.SWEEP: "sweep.budget", BudgetScope.EXPERIMENT: "experiment.budget"}
 
 
 def all_budgets(database: Database) -> list[SharedBudget]:
@@ -83,7 +83,7 @@ def set_limits(
             database.insert("budgets", {"scope": scope, "name": name, **limits.limits, "told": 0.0})
         who = f" by {by}" if by else ""
         text = f"budget of model calls set to {limits.in_words()}{who}"
-        _append(database, scope, name, _KINDS[scope], text, now)
+        _append(database, scope, name, EventKind(f"{scope}.budget"), text, now)
 
 
 def note_told(database: Database, budget: SharedBudget, share: float, text: str, *, now: float) -> None:
@@ -92,15 +92,17 @@ def note_told(database: Database, budget: SharedBudget, share: float, text: str,
         database.execute(
             "UPDATE budgets SET told = ? WHERE scope = ? AND name = ?", (share, budget.scope, budget.name)
         )
-        kind = f"{_KINDS[budget.scope]}{'_used_up' if share >= 1 else '_warning'}"
+        kind = EventKind(f"{budget.scope}.budget_{'used_up' if share >= 1 else 'warning'}")
         _append(database, budget.scope, budget.name, kind, text, now)
 
 
-def _append(database: Database, scope: BudgetScope, name: str, kind: str, text: str, now: float) -> None:
+def _append(
+    database: Database, scope: BudgetScope, name: str, kind: EventKind, text: str, now: float
+) -> None:
     if scope is BudgetScope.SWEEP:
         events.append(database, now, kind, text, sweep_id=name)
     else:
-        events.append(database, now, kind, f"experiment {name}: {text}", detail={"experiment": name})
+        events.append(database, now, kind, f"experiment {name}: {text}", detail=ExperimentBudget(name))
 
 
 def attempts_at_work(database: Database) -> list[SharingAttempt]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import EventKind, OutageChanged
 from mlebench_console.state.lifecycle import LIVE
 
 # So many failed calls of one run in a row make an outage: clients retry two or three times by themselves.
@@ -187,7 +188,8 @@ def settle(database: Database, *, now: float) -> None:
                 f"the provider {outage.provider} {how}; calls put off or failed in {minutes} min:"
                 f" {outage.calls:,} of {outage.runs:,} runs"
             )
-            events.append(database, now, "provider.works", text, detail={"outage": outage.id})
+            detail = OutageChanged(outage.id, outage.provider)
+            events.append(database, now, EventKind.PROVIDER_WORKS, text, detail=detail)
 
 
 def _note_answer(database: Database, attempt_id: int, end: CallEnd) -> None:
@@ -240,4 +242,5 @@ def _note_trouble(database: Database, attempt_id: int, end: CallEnd, now: float)
         database.update("outages", outage_id, confirmed=1)
         does = _does(end.status, is_reached=end.trouble is not Trouble.UNREACHABLE)
         text = f"the provider {end.provider} {does}: {problem}"
-        events.append(database, now, "provider.outage", text, detail={"outage": outage_id})
+        detail = OutageChanged(outage_id, end.provider)
+        events.append(database, now, EventKind.PROVIDER_OUTAGE, text, detail=detail)

@@ -12,8 +12,9 @@ from mlebench_console.console.roles import Drawing
 from mlebench_console.console.screens.grade import best_fits
 from mlebench_console.console.views.events import ListedEvent, parse_event_filter
 from mlebench_console.state.causes import cause_key
+from mlebench_console.state.event_records import Event, EventData, EventKind, RunFinished
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
-from mlebench_console.state.records import Event, Run, Tag
+from mlebench_console.state.records import Run, Tag
 
 QUEUED = Run(
     id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,
@@ -90,19 +91,21 @@ def test_a_field_that_does_not_exist_is_told() -> None:
     assert RUN.filter("sate:failed leaf").unknown == ("sate",)
 
 
-def happened(number: int, kind: str, text: str, run: Run | None = None) -> ListedEvent:
+def happened(
+    number: int, kind: EventKind, text: str, run: Run | None = None, detail: EventData | None = None
+) -> ListedEvent:
     sweep_id, run_id = (None, None) if run is None else (run.sweep_id, run.id)
     competition_id = None if run is None else run.competition_id
-    event = Event(number, 0.0, kind, text, sweep_id, run_id, None, competition_id, {})
+    event = Event(number, 0.0, kind, text, sweep_id, run_id, None, competition_id, 1, detail)
     return ListedEvent(event, None if run is None else run.seed)
 
 
 EVENTS = (
-    happened(1, "engine.started", "engine 7 is up"),
-    happened(2, "run.failed", "infrastructure: GPU lost", FAILED),
-    happened(3, "run.finished", "gold", GOLD),
-    happened(4, "run.finished", "no submission", QUEUED),
-    happened(5, "dataset.failed", "no room"),
+    happened(1, EventKind.ENGINE_STARTED, "engine 7 is up"),
+    happened(2, EventKind.RUN_FAILED, "infrastructure: GPU lost", FAILED),
+    happened(3, EventKind.RUN_FINISHED, "gold", GOLD, RunFinished(Outcome.GOLD)),
+    happened(4, EventKind.RUN_FINISHED, "no submission", QUEUED, RunFinished(Outcome.NO_SUBMISSION)),
+    happened(5, EventKind.DATASET_FAILED, "no room"),
 )
 
 

@@ -22,6 +22,7 @@ from mlebench_console.engine.scoreboard.reports import About, import_reports
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.state import datasets, events, experiments, integrity, runs, sweeps, transitions
 from mlebench_console.state.database import open_for_writing
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import DatasetState, OwnReason, StepState
@@ -433,7 +434,7 @@ def night(places: Places) -> World:
             world.finish(attempt, outcomes[place % 6], 0.5, ago=began - took)
             free[slot] = began - took - 60
     with world.database.transaction():
-        events.append(world.database, NOW - outage + 1200, "engine.started", "engine 4242 is up")
+        events.append(world.database, NOW - outage + 1200, EventKind.ENGINE_STARTED, "engine 4242 is up")
     world.engine()
     return world
 

@@ -13,8 +13,9 @@ from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import locks
 from mlebench_console.state import events, runs, submissions
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import Event
 from mlebench_console.state.lifecycle import ALLOWED_AFTER, ENDED, RunState
-from mlebench_console.state.records import Attempt, Event, Run
+from mlebench_console.state.records import Attempt, Run
 from tests.soak.behaviours import GRADED, Course, Disturbance, Submissions, Verdict, allowed
 from tests.soak.history import Model
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlebench_console.state import events, runs, transitions
 from mlebench_console.state.causes import LONGEST_CAUSE, cause_key, cause_of, group_of, normalised
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import RunFailed
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
 
@@ -78,7 +79,8 @@ def test_a_failure_is_written_with_its_cause_which_goes_when_the_run_is_launched
     lost = fail(swept, 0, Failure(FailureClass.INFRASTRUCTURE, f"{LOST} of dummy-1 on alpha (GPU-0a1b)"))
     assert runs.get(swept, lost).cause == f"{LOST} of # on # (GPU-#)"
     (event,) = (event for event in events.newest(swept, run_id=lost) if event.kind == "run.failed")
-    assert event.detail["cause"] == cause_key("infrastructure", runs.get(swept, lost).cause)
+    assert isinstance(event.detail, RunFailed)
+    assert event.detail.cause == cause_key("infrastructure", runs.get(swept, lost).cause)
     transitions.classified(swept, lost, FailureClass.MEMORY, note="too much at 5", by="me", now=3)
     assert runs.get(swept, lost).cause == "too much at #"
     transitions.requeued(swept, lost, by="me", now=4)

@@ -9,6 +9,7 @@ from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, events, experiments, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.datasets import Progress
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import Attempt, DatasetState, Grade, StepState
 from mlebench_console.state.submissions import Snapshot
@@ -140,17 +141,17 @@ def test_whether_an_attempt_has_an_event_is_known_without_those_of_all_others(sw
             return 0
 
         swept._connection.set_progress_handler(count, 1)
-        assert not events.has(swept, attempt, "run.never")
-        assert events.has(swept, attempt, "run.starting")
+        assert not events.has(swept, attempt, EventKind.RUN_FOREIGN)
+        assert events.has(swept, attempt, EventKind.RUN_STARTING)
         swept._connection.set_progress_handler(None, 1)
         return counted
 
     few = steps()
     with swept.transaction():
         for _ in range(2000):
-            events.append(swept, 1.0, "engine.started", "of no run")
+            events.append(swept, 1.0, EventKind.ENGINE_STARTED, "of no run")
     assert steps() == few
-    assert not events.has(swept, attempt, "engine.started")
+    assert not events.has(swept, attempt, EventKind.ENGINE_STARTED)
 
 
 def test_a_dataset_that_is_asked_for_again_starts_with_fresh_steps(database: Database) -> None:

@@ -10,6 +10,7 @@ from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.state import database as state_database
 from mlebench_console.state import events, requests, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import DATABASE_NAME, SCHEMA_VERSION, Database, UnusableState
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.records import RequestState
 from mlebench_console.state.submissions import Snapshot
 from tests.state.worlds import create_sweep
@@ -186,7 +187,7 @@ def test_a_full_disk_is_told_as_such_though_the_database_rolls_back_by_itself(sw
     def fill() -> None:
         with swept.transaction():
             for _ in range(100):
-                events.append(swept, 1.0, "kind", "x" * 4000)
+                events.append(swept, 1.0, EventKind.ENGINE_STARTED, "x" * 4000)
 
     for _ in range(2):
         with pytest.raises(UnusableState, match="the disk is full"):

@@ -31,6 +31,7 @@ from mlebench_console.engine.requests import BuildImages, LaunchSweep
 from mlebench_console.environment.runner.protocol import BUBBLEWRAP
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.state import events
+from mlebench_console.state.event_records import EventKind
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import HOUR, NOW, World
@@ -145,7 +146,7 @@ async def test_events_are_in_the_order_in_which_they_happened_not_in_that_of_the
         world = worlds.open_world(places)
         with world.database.transaction():
             for ago, text in ((60.0, "came second"), (30.0, "came third"), (3 * HOUR, "came first")):
-                events.append(world.database, NOW - ago, "engine.started", text)
+                events.append(world.database, NOW - ago, EventKind.ENGINE_STARTED, text)
         return world
 
     async with opened(reported_late, screen="events") as console:

@@ -21,6 +21,7 @@ from mlebench_console.engine.settings import NotificationKind, NotificationSetti
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.state import acknowledgements, datasets, events, transitions
 from mlebench_console.state.causes import cause_key
+from mlebench_console.state.event_records import EventData, EventKind, ExperimentBudget, OutageChanged
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 from mlebench_console.state.records import Acknowledgement, DatasetState
 from tests.console import worlds
@@ -233,10 +234,15 @@ def test_outages_of_providers_and_ends_of_budgets_are_news_and_changes_of_budget
 ) -> None:
     database = setup.world.database
     before = events.newest(database, limit=1)[0].id
-    told = ("provider.outage", "sweep.budget", "sweep.budget_warning", "experiment.budget_used_up")
+    told: dict[EventKind, EventData | None] = {
+        EventKind.PROVIDER_OUTAGE: OutageChanged(1, "openai"),
+        EventKind.SWEEP_BUDGET: None,
+        EventKind.SWEEP_BUDGET_WARNING: None,
+        EventKind.EXPERIMENT_BUDGET_USED_UP: ExperimentBudget("e"),
+    }
     with database.transaction():
-        for kind in told:
-            events.append(database, 1.0, kind, f"told of {kind}")
+        for kind, detail in told.items():
+            events.append(database, 1.0, kind, f"told of {kind}", detail=detail)
     found = of_events(reversed(events.newest(database, limit=10, after_id=before)))
     assert [(each.kind, each.text) for each in found] == [
         (NotificationKind.PROVIDER, "told of provider.outage"),

@@ -24,6 +24,7 @@ from mlebench_console.engine.scoreboard.timeline import (
 from mlebench_console.state import database as state_database
 from mlebench_console.state import datasets, events, runs, sweeps, transitions
 from mlebench_console.state.database import Database
+from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import DatasetState, Run
 from mlebench_console.state.transitions import Failure
@@ -157,8 +158,8 @@ def test_a_relaunch_is_a_bar_of_its_own_and_a_lost_gpu_and_a_restart_are_marks(d
     fail(database, launch(database, second, 10.0), FailureClass.CRASH, "exit code 1", 30.0)
     transitions.requeued(database, first.id, by="op", now=40.0)
     with database.transaction():
-        events.append(database, 5.0, "engine.started", "before anything began")
-        events.append(database, 45.0, "engine.started", "engine 7 is up")
+        events.append(database, 5.0, EventKind.ENGINE_STARTED, "before anything began")
+        events.append(database, 45.0, EventKind.ENGINE_STARTED, "engine 7 is up")
     finish(database, launch(database, first, 50.0), Outcome.SILVER, 60.0)
     found = read_timeline(database, sweeps.all_sweeps(database), 70.0)
     told = [

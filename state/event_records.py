@@ -1,0 +1,387 @@
+"""The record of an event, the kinds of events, and the data of those with which programs compute.
+
+Programs decide by an event's kind and compute with its data; its text is for people. Reading and writing is in
+`state.events`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
+from mlebench_console.state.records import DatasetState
+
+
+class EventSeverity(StrEnum):
+    """How much an event matters to an operator."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    GOOD = "good"
+    NOTE = "note"
+
+
+class EventKind(StrEnum):
+    """What happened, as `subject.what`.
+
+    Attributes:
+        severity: of all events of this kind, but for `run.finished`, where the outcome decides.
+        is_routine: whether it only tells how work goes on, not that something came of it.
+    """
+
+    severity: EventSeverity
+    is_routine: bool
+
+    def __new__(
+        cls, code: str, severity: EventSeverity = EventSeverity.NOTE, is_routine: bool = False
+    ) -> Self:
+        """Make a member of its code and what is true of all events of the kind."""
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.severity = severity
+        member.is_routine = is_routine
+        return member
+
+    ENGINE_STARTED = "engine.started"
+    SAMPLES_DAMAGED = "samples.damaged", EventSeverity.ERROR
+
+    KAGGLE_UNREACHABLE = "kaggle.unreachable", EventSeverity.ERROR
+    KAGGLE_ANSWERS = "kaggle.answers", EventSeverity.GOOD
+    PROVIDER_OUTAGE = "provider.outage", EventSeverity.ERROR
+    PROVIDER_WORKS = "provider.works", EventSeverity.GOOD
+
+    SWEEP_CREATED = "sweep.created"
+    SWEEP_ACTIVE = "sweep.active"
+    SWEEP_PAUSED = "sweep.paused", EventSeverity.WARNING
+    SWEEP_STOPPED = "sweep.stopped", EventSeverity.WARNING
+    SWEEP_CONCURRENCY = "sweep.concurrency"
+    SWEEP_PRIORITY = "sweep.priority"
+    SWEEP_ANNOTATED = "sweep.annotated"
+    SWEEP_REMOVED = "sweep.removed"
+    SWEEP_REMAINS = "sweep.remains", EventSeverity.WARNING
+    SWEEP_BUDGET = "sweep.budget"
+    SWEEP_BUDGET_WARNING = "sweep.budget_warning", EventSeverity.WARNING
+    SWEEP_BUDGET_USED_UP = "sweep.budget_used_up", EventSeverity.ERROR
+
+    EXPERIMENT_ASSIGNED = "experiment.assigned"
+    EXPERIMENT_BUDGET = "experiment.budget"
+    EXPERIMENT_BUDGET_WARNING = "experiment.budget_warning", EventSeverity.WARNING
+    EXPERIMENT_BUDGET_USED_UP = "experiment.budget_used_up", EventSeverity.ERROR
+
+    RUN_QUEUED = "run.queued", EventSeverity.NOTE, True
+    RUN_STARTING = "run.starting", EventSeverity.NOTE, True
+    RUN_RUNNING = "run.running", EventSeverity.NOTE, True
+    RUN_COLLECTING = "run.collecting", EventSeverity.NOTE, True
+    RUN_GRADING = "run.grading", EventSeverity.NOTE, True
+    RUN_FINISHED = "run.finished"
+    RUN_FAILED = "run.failed", EventSeverity.ERROR
+    RUN_STOPPED = "run.stopped", EventSeverity.WARNING
+    RUN_STOP_REQUESTED = "run.stop_requested"
+    RUN_CLASSIFIED = "run.classified"
+    RUN_REGRADE_REQUESTED = "run.regrade_requested"
+    RUN_ANNOTATED = "run.annotated"
+    RUN_FOREIGN = "run.foreign", EventSeverity.ERROR
+    RUN_STAGED = "run.staged", EventSeverity.NOTE, True
+    RUN_SERVICE = "run.service", EventSeverity.WARNING
+    RUN_UNSEARCHED = "run.unsearched", EventSeverity.WARNING
+    RUN_UNMEASURED = "run.unmeasured", EventSeverity.WARNING
+    RUN_UNREMOVED = "run.unremoved", EventSeverity.WARNING
+    RUN_CODE_NOT_KEPT = "run.code_not_kept", EventSeverity.WARNING
+    RUN_PROVIDER = "run.provider", EventSeverity.WARNING
+    RUN_BUDGET = "run.budget", EventSeverity.WARNING
+    RUN_BUDGET_USED_UP = "run.budget_used_up", EventSeverity.WARNING
+    RUN_SHARED_BUDGET_USED_UP = "run.shared_budget_used_up", EventSeverity.WARNING
+
+    SUBMISSION_GRADED = "submission.graded"
+    SUBMISSION_REFUSED = "submission.refused", EventSeverity.WARNING
+    GRADING_FAILED = "grading.failed", EventSeverity.ERROR
+    GRADING_WORKS = "grading.works", EventSeverity.GOOD
+    INTEGRITY_REVIEWED = "integrity.reviewed"
+
+    CAUSE_ACKNOWLEDGED = "cause.acknowledged"
+    CAUSE_SNOOZED = "cause.snoozed"
+    CAUSE_TAKEN_BACK = "cause.taken_back"
+
+    DATASET_REQUESTED = "dataset.requested", EventSeverity.NOTE, True
+    DATASET_ABSENT = "dataset.absent"
+    DATASET_WAITING = "dataset.waiting"
+    DATASET_WORKING = "dataset.working", EventSeverity.NOTE, True
+    DATASET_PREPARED = "dataset.prepared", EventSeverity.GOOD
+    DATASET_FOUND = "dataset.found"
+    DATASET_FAILED = "dataset.failed", EventSeverity.ERROR
+    DATASET_REFUSED = "dataset.refused", EventSeverity.WARNING
+    DATASET_UNAVAILABLE = "dataset.unavailable", EventSeverity.WARNING
+    DATASET_VERIFIED = "dataset.verified", EventSeverity.GOOD
+    DATASET_PRUNED = "dataset.pruned"
+    DATASET_LEFTOVER = "dataset.leftover", EventSeverity.WARNING
+
+    @classmethod
+    def of_run(cls, state: RunState) -> EventKind:
+        """Return the kind of event with which a run gets into a state."""
+        return cls(f"run.{state}")
+
+    @classmethod
+    def of_sweep(cls, state: SweepState) -> EventKind:
+        """Return the kind of event with which a sweep gets into a state."""
+        return cls(f"sweep.{state}")
+
+    @classmethod
+    def of_dataset(cls, state: DatasetState) -> EventKind:
+        """Return the kind of event with which a dataset gets into a state."""
+        return cls(f"dataset.{state}")
+
+
+# The last event of an attempt's beginning, or of its end, which tells the result, and the events before it.
+STEPS: Mapping[str, frozenset[EventKind]] = {
+    EventKind.RUN_RUNNING: frozenset({EventKind.RUN_STARTING}),
+    **dict.fromkeys(
+        (EventKind.RUN_FINISHED, EventKind.RUN_FAILED, EventKind.RUN_STOPPED),
+        frozenset({EventKind.RUN_COLLECTING, EventKind.RUN_GRADING, EventKind.SUBMISSION_GRADED}),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class EventData:
+    """The data of an event, a record for each kind (or few) that has any."""
+
+
+@dataclass(frozen=True)
+class RunQueued(EventData):
+    """A run was queued once more."""
+
+    by: str
+    is_reroll: bool
+
+
+@dataclass(frozen=True)
+class AttemptStarting(EventData):
+    """An attempt is being started."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class AttemptRunning(EventData):
+    """An attempt's agent was started; `unenforced` are the codes of the limits that are not enforced."""
+
+    number: int
+    isolated: bool
+    unenforced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AgentEnded(EventData):
+    """An attempt's agent has ended."""
+
+    how: str
+    exit_code: int | None
+    signal: int | None = None
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the agent ended by itself and without an error, which nobody has to read."""
+        return self.how == "exited" and self.exit_code == 0
+
+
+@dataclass(frozen=True)
+class RunFinished(EventData):
+    """A run has its outcome, and the score of its final submission if it has one."""
+
+    outcome: Outcome
+    score: float | None = None
+
+    @property
+    def severity(self) -> EventSeverity:
+        """Good for a medal, a warning for what has no score."""
+        if self.outcome in (Outcome.INVALID, Outcome.NO_SUBMISSION):
+            return EventSeverity.WARNING
+        return EventSeverity.GOOD if self.outcome in MEDALS else EventSeverity.NOTE
+
+
+@dataclass(frozen=True)
+class RunFailed(EventData):
+    """A run has failed.
+
+    Attributes:
+        failure_text: why, without its class.
+        suspected: a cause in the infrastructure that is only suspected; empty for none.
+        cause: the key of the group of failures with the same cause.
+    """
+
+    failure_class: FailureClass
+    failure_text: str
+    cause: str
+    suspected: str = ""
+
+
+@dataclass(frozen=True)
+class RunStopped(EventData):
+    """A run was stopped."""
+
+    by: str
+
+
+@dataclass(frozen=True)
+class SubmissionGraded(EventData):
+    """A submission was graded; `before` is the run's standing until then."""
+
+    score: float | None
+    outcome: Outcome
+    before: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class GradingFailed(EventData):
+    """A submission can't be graded; `cause` is the key of the group of runs with the same problem."""
+
+    problem: str
+    cause: str
+
+
+@dataclass(frozen=True)
+class CauseReviewed(EventData):
+    """A person has acknowledged what needs one, or taken that back; `cause` is its key."""
+
+    cause: str
+
+
+@dataclass(frozen=True)
+class OutageChanged(EventData):
+    """A provider's outage has begun or is over."""
+
+    outage: int
+    provider: str
+
+
+@dataclass(frozen=True)
+class ExperimentBudget(EventData):
+    """The budget of an experiment was set, or much of it is used."""
+
+    experiment: str
+
+
+@dataclass(frozen=True)
+class FilesRemain(EventData):
+    """Files of a removed sweep could not be removed; `folder` is their folder's name."""
+
+    folder: str
+
+
+@dataclass(frozen=True)
+class DatasetChanged(EventData):
+    """A dataset has got into a state, with the problem that brought it there, if any."""
+
+    edition: str
+    state: DatasetState
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class DatasetPruned(EventData):
+    """Parts of a dataset were removed from the disk, or could not be."""
+
+    bytes: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class DatasetVerified(EventData):
+    """A prepared dataset was compared with what is known of it, or could not be.
+
+    Attributes:
+        problem: why it could not be compared.
+        differs: the differences, in words.
+        sums: of its tables, each with the known and the found one.
+        files: how many files its manifest lists; None without one.
+        missing, changed, unlisted: the names of files, at most so many as were passed on.
+        deep: whether the content of each file was compared.
+        demo: whether it is the demo's synthetic data.
+    """
+
+    edition: str
+    problem: str = ""
+    differs: str = ""
+    sums: tuple[Mapping[str, Any], ...] = ()
+    files: int | None = None
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    deep: bool = False
+    demo: bool = False
+
+
+_OF_DATASETS = dict.fromkeys(map(EventKind.of_dataset, DatasetState), DatasetChanged)
+# The data of each kind that has any.
+DATA: Mapping[EventKind, type[EventData]] = {
+    EventKind.RUN_QUEUED: RunQueued,
+    EventKind.RUN_STARTING: AttemptStarting,
+    EventKind.RUN_RUNNING: AttemptRunning,
+    EventKind.RUN_COLLECTING: AgentEnded,
+    EventKind.RUN_FINISHED: RunFinished,
+    EventKind.RUN_FAILED: RunFailed,
+    EventKind.RUN_STOPPED: RunStopped,
+    EventKind.SUBMISSION_GRADED: SubmissionGraded,
+    EventKind.GRADING_FAILED: GradingFailed,
+    **dict.fromkeys(
+        (EventKind.CAUSE_ACKNOWLEDGED, EventKind.CAUSE_SNOOZED, EventKind.CAUSE_TAKEN_BACK), CauseReviewed
+    ),
+    **dict.fromkeys((EventKind.PROVIDER_OUTAGE, EventKind.PROVIDER_WORKS), OutageChanged),
+    **dict.fromkeys(
+        (
+            EventKind.EXPERIMENT_BUDGET,
+            EventKind.EXPERIMENT_BUDGET_WARNING,
+            EventKind.EXPERIMENT_BUDGET_USED_UP,
+        ),
+        ExperimentBudget,
+    ),
+    EventKind.SWEEP_REMAINS: FilesRemain,
+    **_OF_DATASETS,
+    EventKind.DATASET_REQUESTED: DatasetChanged,
+    EventKind.DATASET_FOUND: DatasetChanged,
+    EventKind.DATASET_PRUNED: DatasetPruned,
+    EventKind.DATASET_VERIFIED: DatasetVerified,
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """An entry of the log of events.
+
+    Attributes:
+        kind: an `EventKind`, or the kind of another version of this program, as it was written.
+        text: what happened, for people.
+        times: how often, where repetitions are counted and the others of them are not listed.
+        detail: the data of its kind; None where the kind has none, or this version can't read them.
+    """
+
+    id: int
+    at: float
+    kind: str
+    text: str
+    sweep_id: str | None
+    run_id: int | None
+    attempt_id: int | None
+    competition_id: str | None
+    times: int = 1
+    detail: EventData | None = None
+
+    @property
+    def severity(self) -> EventSeverity:
+        """Its severity, from its kind, and of a finished run from the outcome."""
+        if isinstance(self.detail, RunFinished):
+            return self.detail.severity
+        return self.kind.severity if isinstance(self.kind, EventKind) else EventSeverity.NOTE
+
+    @property
+    def is_routine(self) -> bool:
+        """Whether it only tells how work goes on."""
+        return isinstance(self.kind, EventKind) and self.kind.is_routine
+
+    @property
+    def subject(self) -> str:
+        """The first part of its kind, such as `dataset`."""
+        return self.kind.partition(".")[0]
