@@ -13,7 +13,7 @@ from mlebench_console.engine.images.building import GRADER_IMAGE, require_image
 from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.daemon import daemon_problems
-from mlebench_console.environment.runner.docker.plans import Plan
+from mlebench_console.environment.runner.docker.plans import ContainerPlan
 from mlebench_console.environment.runner.docker.temporary import order_without_run, temporary_containers
 from mlebench_console.foundation import files
 
@@ -106,7 +106,7 @@ def check(
     return [CheckResult(name, name in passed, passed.get(name, why)) for name in wanted]
 
 
-def _with_checks(plan: Plan, start: str, gpu_uuids: tuple[str, ...]) -> Plan:
+def _with_checks(plan: ContainerPlan, start: str, gpu_uuids: tuple[str, ...]) -> ContainerPlan:
     """Return the plan with the script of checks in place of the agent's."""
     options = plan.command[: plan.command.index("--")]
     known = f"START={shlex.quote(start)} GPUS={shlex.quote(' '.join(gpu_uuids))}"

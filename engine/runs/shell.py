@@ -17,7 +17,7 @@ from mlebench_console.engine.agents import Agent, required_secrets
 from mlebench_console.engine.images import GRADER_IMAGE, connect, images_of_runs, require_needed
 from mlebench_console.engine.layout import dataset_folder, unprepared
 from mlebench_console.environment.runner.docker.daemon import find_host, is_podman
-from mlebench_console.environment.runner.docker.plans import AGENT_USER, OPEN_HOME, OUTPUT, Plan
+from mlebench_console.environment.runner.docker.plans import AGENT_USER, OPEN_HOME, OUTPUT, ContainerPlan
 from mlebench_console.environment.runner.docker.temporary import (
     order_without_run,
     remove_temporary_containers,
@@ -118,8 +118,8 @@ def _order(competition: Competition, spec: SweepSpec, agent: Agent, prepared: st
     )
 
 
-def _shell(agent: Plan, *, terminal: bool) -> Plan:
-    """Plan the agent's container with a shell in the agent's place, without a deadline and without a log."""
+def _shell(agent: ContainerPlan, *, terminal: bool) -> ContainerPlan:
+    """ContainerPlan the agent's container with a shell in the agent's place, without a deadline and without a log."""
     return replace(
         agent,
         command=(f"--user={AGENT_USER}", OPEN_HOME, "--shell", "--", "bash", "-c", _BEGIN),

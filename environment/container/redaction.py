@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from mlebench_console.environment.container.trees import Entry, open_file, walk
+from mlebench_console.environment.container.trees import TreeEntry, open_file, walk
 
 MARK = "[secret]"
 # Shorter values are words or numbers that occur in any text: replacing them would hide nothing.
@@ -122,7 +122,7 @@ class _Search:
         self._overlap = len(hidden[0]) - 1  # the longest comes first
         self._is_over = is_over
 
-    def redact(self, entry: Entry) -> None:
+    def redact(self, entry: TreeEntry) -> None:
         """Replace a file that contains a secret by one without secrets.
 
         Raises:
@@ -148,7 +148,7 @@ class _Search:
                 before = text[-self._overlap :]
         return False
 
-    def _replace(self, entry: Entry, source: int) -> None:
+    def _replace(self, entry: TreeEntry, source: int) -> None:
         # A new file instead of writing in place: the file may have another hard link outside the folder.
         name = f".{secrets.token_hex(8)}.partial"
         found, folder = os.fstat(source), os.fstat(entry.folder)

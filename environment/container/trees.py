@@ -21,7 +21,7 @@ _MOST_SHOWN = 200
 
 
 @dataclass(frozen=True)
-class Entry:
+class TreeEntry:
     """An entry of a folder.
 
     Attributes:
@@ -54,8 +54,8 @@ class _Folder:
 def walk(
     root: Path,
     refused: Callable[[str, OSError], None],
-    enter: Callable[[Entry], bool] = lambda _folder: True,
-) -> Iterator[Entry]:
+    enter: Callable[[TreeEntry], bool] = lambda _folder: True,
+) -> Iterator[TreeEntry]:
     """Yield everything below a folder, each folder before its content; links are not followed.
 
     A folder is opened by its name in the folder above, so the length of its path does not matter. Folders of this
@@ -102,7 +102,7 @@ def walk(
                 os.close(folder.descriptor)
 
 
-def open_file(entry: Entry) -> int:
+def open_file(entry: TreeEntry) -> int:
     """Open a regular file for reading, never a link or a pipe; one of this user's is made readable first.
 
     Raises:
@@ -127,8 +127,8 @@ def _entries(
     here: int,
     above: list[_Folder],
     refused: Callable[[str, OSError], None],
-    enter: Callable[[Entry], bool],
-) -> Iterator[Entry]:
+    enter: Callable[[TreeEntry], bool],
+) -> Iterator[TreeEntry]:
     """Yield the entries of the innermost folder, and queue the folders among them."""
     prefix = _place(above, "")
     try:
@@ -142,7 +142,7 @@ def _entries(
                 except OSError as error:
                     refused(place, error)
                     continue
-                entry = Entry(here, one.name, place, status, above)
+                entry = TreeEntry(here, one.name, place, status, above)
                 if stat.S_ISDIR(status.st_mode) and enter(entry):
                     above[-1].todo.append(one.name)
                 yield entry

@@ -45,7 +45,7 @@ class Excess:
 class TreeLimits(Protocol):
     """Limits of a command with all its descendants, enforced from outside."""
 
-    look_seconds: float | None
+    poll_seconds: float | None
     """How often to call `excess`; None where the kernel enforces all limits."""
 
     def enter(self) -> None:
@@ -201,12 +201,12 @@ class Warden:
             elif now >= next_moment or self._stops > 1 or not _descendants():
                 return reason
             seconds = next_moment - now
-            if self._limits is not None and self._limits.look_seconds is not None:
+            if self._limits is not None and self._limits.poll_seconds is not None:
                 excess = self._limits.excess(_descendants())
                 if excess is not None:
                     self._problem = excess.problem
                     return reason or excess.reason
-                seconds = min(seconds, self._limits.look_seconds)
+                seconds = min(seconds, self._limits.poll_seconds)
             self._wait(selector, max(0.0, seconds))
 
     def _wait(self, selector: selectors.BaseSelector, seconds: float) -> None:

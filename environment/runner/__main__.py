@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import read_nvidia
-from mlebench_console.environment.runner.loop import LOOK_SECONDS, Runner
+from mlebench_console.environment.runner.loop import POLL_SECONDS, Runner
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.daemon_log import write_log
@@ -77,7 +77,7 @@ def main() -> int:
                 needed_at = clock.monotonic()
             elif single is not None or clock.monotonic() - needed_at > _IDLE_SECONDS:
                 break
-            end_signal.wait(LOOK_SECONDS)
+            end_signal.wait(POLL_SECONDS)
     return 0
 
 

@@ -48,13 +48,13 @@ from mlebench_console.foundation.files import TooLarge
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import DataProblem
 
-# For whatever ends an agent on its own host to do so and to say it.
-_INCOMPLETE_TOLD = 3
+# How long an agent's main process has to end it after its deadline, and to report that.
 OVERDUE_SECONDS = 15.0
 ROOM_SECONDS = 2.0  # in which a main process that waited for room on the disk finds it
+_INCOMPLETE_IN_A_ROW = 3  # measurements of the disk, before that is reported
 # For how long the other attempts wait while the results of one are collected.
 _TURN_SECONDS = 0.1
-_MOST_PROBLEMS_TOLD = 3
+_MOST_PROBLEMS_NAMED = 3
 _CODE_SECONDS = 20.0
 
 
@@ -224,7 +224,7 @@ class RunnerAttempt:
     def _note_unmeasured(self, disk: DiskUse) -> None:
         """Report once what could not be measured several times in a row; a single failure does not matter."""
         self._incomplete = self._incomplete + 1 if disk.unseen else 0
-        if self._incomplete >= _INCOMPLETE_TOLD and not self._has_reported(Unmeasured):
+        if self._incomplete >= _INCOMPLETE_IN_A_ROW and not self._has_reported(Unmeasured):
             text = f"its disk limit can't be fully enforced: {'; '.join(disk.unseen)}"
             self._report(Unmeasured(self._clock.now(), text))
 
@@ -494,8 +494,8 @@ class RunnerAttempt:
             tidied = Tidied(("its main process ended before the search",))
         if tidied is None or not tidied.problems:
             return
-        more = len(tidied.problems) - _MOST_PROBLEMS_TOLD
-        problems = "; ".join(tidied.problems[:_MOST_PROBLEMS_TOLD]) + (
+        more = len(tidied.problems) - _MOST_PROBLEMS_NAMED
+        problems = "; ".join(tidied.problems[:_MOST_PROBLEMS_NAMED]) + (
             f"; and {more} more" if more > 0 else ""
         )
         text = f"its files may contain secrets, or can't all be read: {problems}"

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from mlebench_console.environment.container.redaction import StreamRedactor
-from mlebench_console.environment.container.trees import Entry, open_file, walk
+from mlebench_console.environment.container.trees import TreeEntry, open_file, walk
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.submissions import least_missed
 from mlebench_console.foundation import files
@@ -45,7 +45,7 @@ NOT_CODE = frozenset(
 _MOST_NAMED = 200
 _LONGEST_PATH = 400
 _MOST_MANIFEST_BYTES = 4 << 20
-_TEXT_LOOK = 8192
+_TEXT_PREFIX_BYTES = 8192
 _NEWEST_KEPT = 2
 # The share of the limit that is kept, so that not every snapshot needs to read all manifests again.
 _THINNED_TO = 0.75
@@ -248,7 +248,7 @@ class _Folder:
             found.cut,
         )
 
-    def _looked_at(self, path: str, entry: Entry) -> tuple[_Look, bytes | KeptFile]:
+    def _looked_at(self, path: str, entry: TreeEntry) -> tuple[_Look, bytes | KeptFile]:
         """Return a file's content, or what was kept of it if it has not changed since the last snapshot.
 
         Raises:
@@ -259,18 +259,18 @@ class _Folder:
         if known is not None and known[0] == _look(entry.status) and self._store.has(known[1]):
             return known
         look, content = self._read(entry)
-        if b"\0" in content[:_TEXT_LOOK]:
+        if b"\0" in content[:_TEXT_PREFIX_BYTES]:
             raise _LeftOutError("it is binary")
         return look, content
 
-    def _files(self, found: _Found, give_up: float) -> Iterator[tuple[str, Entry]]:
+    def _files(self, found: _Found, give_up: float) -> Iterator[tuple[str, TreeEntry]]:
         """Yield the regular files to keep, each with its path, and record all others as left out."""
         limits = self._limits
 
         def refused(place: str, error: OSError) -> None:
             found.leave_out(_text(place.partition("/")[2] or place), -1, error.strerror or str(error))
 
-        def enter(entry: Entry) -> bool:
+        def enter(entry: TreeEntry) -> bool:
             path = _path(entry)
             if path is None or len(entry.above) > limits.depth:
                 found.leave_out(
@@ -307,7 +307,7 @@ class _Folder:
             else:
                 yield path, entry
 
-    def _read(self, entry: Entry) -> tuple[_Look, bytes]:
+    def _read(self, entry: TreeEntry) -> tuple[_Look, bytes]:
         """Read a consistent version of a file; try twice if it is written to meanwhile."""
         for _ in range(2):
             descriptor = open_file(entry)
@@ -445,7 +445,7 @@ def _look(status: os.stat_result) -> _Look:
     return _Look(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _path(entry: Entry) -> str | None:
+def _path(entry: TreeEntry) -> str | None:
     """Return an entry's path below `code/` as text; None where it is too long."""
     found = entry.path(_LONGEST_PATH)
     return None if found is None else _text(str(found))

@@ -37,14 +37,14 @@ from mlebench_console.foundation.signals import EndSignal
 
 EXIT_CLAIMED = 75
 EXIT_FENCED = 76
-BEAT_SECONDS = 10.0
+HEARTBEAT_SECONDS = 10.0
 # Each poll makes some calls to a file system that hundreds of nodes share, so that long runs are polled less often.
-_POLL_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 30.0
+_POLL_SECONDS, _LONGEST_POLL_SECONDS = 1.0, 30.0
 _SHARE_OF_SNAPSHOTS, _SHARE_OF_SILENCE = 1 / 2, 1 / 4
 _SHARE_OF_AGE, _SHARE_OF_STAGING = 1 / 60, 1 / 30
 _EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not delayed until the next poll
 # The first interval is enough for a dataset that is already on the node.
-_STAGING_LOOK_SECONDS, _LONGEST_STAGING_LOOK_SECONDS = 0.25, 10.0
+_STAGING_POLL_SECONDS, _LONGEST_STAGING_POLL_SECONDS = 0.25, 10.0
 # An agent that ended so shortly before its runner's signal got the same signal.
 _SAME_SIGNAL_SECONDS = 2.0
 _FOLDERS, _LIVES = (
@@ -74,7 +74,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # it wakes, too
     kept = secrets.receive(folder)
     order = protocol.read(folder / protocol.ORDER, Order)
-    heart = HeartbeatWriter(folder, order, min(BEAT_SECONDS, silent_seconds * _SHARE_OF_SILENCE))
+    heartbeats = HeartbeatWriter(folder, order, min(HEARTBEAT_SECONDS, silent_seconds * _SHARE_OF_SILENCE))
     try:
         local = Path(tempfile.mkdtemp(prefix=f"{_FOLDERS}{order.token}-", dir=scratch))
         lives = FileLock(local / _LIVES)
@@ -83,14 +83,14 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         secrets.discard(folder)
         problem = f"the node {_node()} has no place for it in {scratch or tempfile.gettempdir()}: {error}"
         protocol.write(folder / protocol.EXIT, Ending.unseen(protocol.LOST, problem, ProblemCode.NOT_STARTED))
-        heart.beat(None, ended=True)
+        heartbeats.write(None, ended=True)
         return 0
     # In the background, since the agents of killed jobs may have left millions of files.
     threading.Thread(target=_remove_leftovers, args=(local.parent, log), daemon=True).start()
     staging = Staging(folder, order, local / protocol.DATASET / "public", local.parent)
     try:
         link_node_folders(folder, local)
-        _stage(folder, staging, heart, fence, end_signal)
+        _stage(folder, staging, heartbeats, fence, end_signal)
         _write_gpus(folder, order)
         runner = Runner(
             folder,
@@ -107,13 +107,13 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
                 if end_signal.at is not None:
                     _ask_to_end(folder, end_signal.at)
                 ended = runner.is_done
-                if heart.beat(runner.single_attempt, ended=ended):
-                    fence.note_beat()
+                if heartbeats.write(runner.single_attempt, ended=ended):
+                    fence.note_heartbeat()
                 if ended:
                     return 0
-                end_signal.wait(seconds_between_looks(time.monotonic() - began_at, order, silent_seconds))
+                end_signal.wait(seconds_between_polls(time.monotonic() - began_at, order, silent_seconds))
     finally:
-        heart.close()
+        heartbeats.close()
         staging.end()
         (folder / protocol.DATASET).unlink(missing_ok=True)
         files.remove_tree(local)
@@ -137,7 +137,7 @@ def _remove_leftovers(scratch: Path, log: Log) -> None:
 
 
 def _stage(
-    folder: Path, staging: Staging, heart: HeartbeatWriter, fence: Fence, end_signal: EndSignal
+    folder: Path, staging: Staging, heartbeats: HeartbeatWriter, fence: Fence, end_signal: EndSignal
 ) -> None:
     """Copy or mount the dataset on this node, unless the attempt must end before that is done."""
     began_at = time.monotonic()
@@ -147,12 +147,12 @@ def _stage(
             _ask_to_end(folder, end_signal.at)
         if protocol.was_asked_to_end(protocol.names_in(folder)):
             return
-        if heart.beat(None, staging=staging):
-            fence.note_beat()
+        if heartbeats.write(None, staging=staging):
+            fence.note_heartbeat()
         staging.check_time()
         passed = time.monotonic() - began_at
         end_signal.wait(
-            min(_LONGEST_STAGING_LOOK_SECONDS, max(_STAGING_LOOK_SECONDS, passed * _SHARE_OF_STAGING))
+            min(_LONGEST_STAGING_POLL_SECONDS, max(_STAGING_POLL_SECONDS, passed * _SHARE_OF_STAGING))
         )
     if not staging.problem:
         staging.put_in_place()
@@ -188,10 +188,10 @@ class HeartbeatWriter:
         self._has_proxy = bool(order.allowed_hosts)
         self._every_seconds = every_seconds
         self._number = 0
-        self._beat_at, self._events = -math.inf, 0
+        self._written_at, self._events = -math.inf, 0
         self._usage, self._model_calls, self._has_traffic = 0, 0, False
 
-    def beat(
+    def write(
         self, attempt: RunnerAttempt | None, *, ended: bool = False, staging: Staging | None = None
     ) -> bool:
         """Write a heartbeat if one is due, and return whether it was written.
@@ -205,14 +205,14 @@ class HeartbeatWriter:
         if (
             not ended
             and events == self._events
-            and now - self._beat_at < self._every_seconds - _EARLY_SECONDS
+            and now - self._written_at < self._every_seconds - _EARLY_SECONDS
         ):
             return False
         usage = 0 if attempt is None else attempt.usage_bytes
         if ended or usage != self._usage:
             self._measure()
         self._usage = usage
-        beat = Heartbeat(
+        heartbeat = Heartbeat(
             self._number,
             _node(),
             os.environ.get("SLURM_JOB_ID", ""),
@@ -225,11 +225,11 @@ class HeartbeatWriter:
             has_traffic=self._has_traffic,
         )
         try:
-            self._file.append([asdict(beat)], durable=True)
+            self._file.append([asdict(heartbeat)], durable=True)
         except OSError:
             return False  # the fence counts from the last successful one
         self._number += 1
-        self._beat_at, self._events = now, events
+        self._written_at, self._events = now, events
         return True
 
     def close(self) -> None:
@@ -256,7 +256,7 @@ class Fence(threading.Thread):
         self._silent_seconds = silent_seconds
         self._counts_from = time.monotonic()
 
-    def note_beat(self) -> None:
+    def note_heartbeat(self) -> None:
         """Record that a heartbeat was written."""
         self._counts_from = time.monotonic()
 
@@ -275,13 +275,13 @@ class Fence(threading.Thread):
         os._exit(EXIT_FENCED)
 
 
-def seconds_between_looks(age: float, order: Order, silent_seconds: float) -> float:
+def seconds_between_polls(age: float, order: Order, silent_seconds: float) -> float:
     """Return how long to wait until the next poll of an attempt of this age.
 
     A settled submission is seen twice between two snapshots, and heartbeats are never late enough to end the job.
     """
     longest = min(
-        _LONGEST_LOOK_SECONDS,
+        _LONGEST_POLL_SECONDS,
         order.snapshot_every_seconds * _SHARE_OF_SNAPSHOTS,
         silent_seconds * _SHARE_OF_SILENCE,
     )

@@ -39,7 +39,7 @@ class Bind:
 
 
 @dataclass(frozen=True)
-class Layout:
+class AgentLayout:
     """The paths of an agent's files and folders, as the agent sees them."""
 
     data: Path
@@ -67,9 +67,9 @@ def instructions(order: Order) -> Path:
     return own_files() / ("instructions_obfuscated.txt" if order.obfuscated else "instructions.txt")
 
 
-def sandboxed() -> Layout:
+def sandboxed() -> AgentLayout:
     """Return the layout in a container."""
-    return Layout(
+    return AgentLayout(
         data=HOME / "data",
         submission=HOME / "submission",
         logs=HOME / "logs",
@@ -86,7 +86,7 @@ def sandboxed() -> Layout:
     )
 
 
-def binds(attempt: Path, order: Order, here: Layout) -> list[Bind]:
+def binds(attempt: Path, order: Order, here: AgentLayout) -> list[Bind]:
     """Return the folders and files of an attempt that an agent has wherever it is isolated."""
     return [
         Bind(protocol.prepared_data(attempt, order) / "public", here.data, read_only=True),
@@ -97,12 +97,12 @@ def binds(attempt: Path, order: Order, here: Layout) -> list[Bind]:
     ]
 
 
-def _obfuscated_texts(attempt: Path, order: Order, here: Layout) -> tuple[Bind, ...]:
+def _obfuscated_texts(attempt: Path, order: Order, here: AgentLayout) -> tuple[Bind, ...]:
     description = Bind(attempt / protocol.DESCRIPTION, here.data / protocol.DESCRIPTION, read_only=True)
     return description, Bind(instructions(order), here.instructions, read_only=True)
 
 
-def binds_without_daemon(attempt: Path, order: Order, here: Layout) -> list[Bind]:
+def binds_without_daemon(attempt: Path, order: Order, here: AgentLayout) -> list[Bind]:
     """Return those of an agent for which no daemon makes a container; its relay lies in its /run."""
     scratch, services = attempt / protocol.SCRATCH, attempt / protocol.SERVICES
     return [
@@ -114,10 +114,10 @@ def binds_without_daemon(attempt: Path, order: Order, here: Layout) -> list[Bind
     ]
 
 
-def plain(attempt: Path, order: Order) -> Layout:
+def plain(attempt: Path, order: Order) -> AgentLayout:
     """Return the layout without a sandbox, with the host's own paths."""
     tools = own_files()
-    return Layout(
+    return AgentLayout(
         data=attempt / protocol.SCRATCH / "data"
         if order.obfuscated
         else protocol.prepared_data(attempt, order) / "public",
@@ -136,7 +136,7 @@ def plain(attempt: Path, order: Order) -> Layout:
     )
 
 
-def start_command(order: Order, layout: Layout) -> list[str]:
+def start_command(order: Order, layout: AgentLayout) -> list[str]:
     """Return the command that starts the agent with bash, without secrets, since `ps` shows it."""
     script = str(layout.agent / order.start)
     if order.secret and order.arguments:
@@ -181,7 +181,7 @@ def _model_variables(order: Order, port: int) -> dict[str, str]:
 
 
 def variables(
-    order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
+    order: Order, layout: AgentLayout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
 ) -> dict[str, str]:
     """Return all variables of an agent; those of its config.yaml override ours, and there are no others."""
     threads = str(max(1, int(order.cpus)))
@@ -213,7 +213,7 @@ def variables(
 
 
 def variables_in_an_image(
-    order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
+    order: Order, layout: AgentLayout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
 ) -> dict[str, str]:
     """Return an agent's variables in addition to those of its image."""
     found = variables(order, layout, own, port=port, model_port=model_port)

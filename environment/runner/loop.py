@@ -27,7 +27,7 @@ from mlebench_console.foundation.daemon_log import Log, open_log
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 USAGE_SECONDS = 2.0
 USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred attempts use no more processor time than forty
 # A job measures and writes on a file system that many hosts share, so that long ones do it less often.
@@ -40,7 +40,9 @@ _GIVE_UP_AFTER = 12
 
 
 @dataclass
-class _Held:
+class _Supervised:
+    """An attempt under this runner, and when it is tried again after a failure."""
+
     folder: Path | None = None
     attempt: RunnerAttempt | None = None
     retry_at: float = 0.0
@@ -81,7 +83,7 @@ class Runner:
         self._clock = clock
         self._log = log
         self._gpus = gpus
-        self._held: dict[str, _Held] = {}
+        self._attempts: dict[str, _Supervised] = {}
         self._children: list[subprocess.Popen[bytes]] = []
         self._containers = state_dir / protocol.CONTAINERS if single is None else None
         self._docker: DockerHost | None = None
@@ -102,12 +104,12 @@ class Runner:
     def tick(self) -> None:
         """Take one step with every attempt, and measure those whose turn it is."""
         names = self._names()
-        for name in self._held.keys() - names:
-            del self._held[name]  # the engine has read everything
+        for name in self._attempts.keys() - names:
+            del self._attempts[name]  # the engine has read everything
         for name in sorted(names):
-            held = self._held.setdefault(name, _Held())
-            if self._clock.monotonic() >= held.retry_at:
-                self._look(name, held)
+            supervised = self._attempts.setdefault(name, _Supervised())
+            if self._clock.monotonic() >= supervised.retry_at:
+                self._step(name, supervised)
         self._children = [child for child in self._children if child.poll() is None]
         if self._clock.monotonic() >= self._leftovers_at:
             self._leftovers_at = self._clock.monotonic() + LEFTOVERS_SECONDS
@@ -132,23 +134,23 @@ class Runner:
     @property
     def holds_nothing(self) -> bool:
         """Whether there was nothing to look after at the last tick."""
-        return not self._held
+        return not self._attempts
 
     @property
     def is_done(self) -> bool:
         """Whether the single attempt has ended, with everything gathered."""
         assert self._single is not None
-        held = self._held.get(self._single.name)
-        if held is not None and held.attempt is not None:
-            return held.attempt.stage is Stage.DONE  # only this runner can set it
+        supervised = self._attempts.get(self._single.name)
+        if supervised is not None and supervised.attempt is not None:
+            return supervised.attempt.stage is Stage.DONE  # only this runner can set it
         return (self._single / protocol.EXIT).exists()
 
     @property
     def single_attempt(self) -> RunnerAttempt | None:
-        """The single attempt as the last tick left it; None before there is one."""
+        """The single attempt as the last tick left it; None before there is supervised."""
         assert self._single is not None
-        held = self._held.get(self._single.name)
-        return None if held is None else held.attempt
+        supervised = self._attempts.get(self._single.name)
+        return None if supervised is None else supervised.attempt
 
     def _names(self) -> set[str]:
         if self._single is None:
@@ -160,14 +162,14 @@ class Runner:
             return self._single
         return self._state_dir / protocol.read(self._inbox / name, InboxEntry).directory
 
-    def _look(self, name: str, held: _Held) -> None:
+    def _step(self, name: str, supervised: _Supervised) -> None:
         """Take one step with an attempt; errors are logged and retried later, without delaying other attempts."""
         try:
-            if held.folder is None:
-                held.folder = self._folder(name)
-            if held.attempt is None:
-                held.attempt = RunnerAttempt(
-                    held.folder,
+            if supervised.folder is None:
+                supervised.folder = self._folder(name)
+            if supervised.attempt is None:
+                supervised.attempt = RunnerAttempt(
+                    supervised.folder,
                     self._clock,
                     self._sandbox_for,
                     self._gpus,
@@ -175,21 +177,21 @@ class Runner:
                     self._code_worker,
                     as_job=self._as_job,
                 )
-            held.attempt.step()
-            held.troubles = 0
+            supervised.attempt.step()
+            supervised.troubles = 0
         except Unreachable as problem:
             self._log(f"attempt {name}", problem)
-            held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
+            supervised.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
         except Exception as error:  # noqa: BLE001 - isolated from the other attempts, logged
             if name not in self._names():
                 return  # it was taken out of the inbox meanwhile
             self._log(f"attempt {name}", error)
-            held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
+            supervised.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
             if _is_of_the_host(error):
                 return
-            held.troubles += 1
-            if held.troubles >= _GIVE_UP_AFTER and held.folder is not None:
-                self._give_up(name, held.folder, held.attempt, error)
+            supervised.troubles += 1
+            if supervised.troubles >= _GIVE_UP_AFTER and supervised.folder is not None:
+                self._give_up(name, supervised.folder, supervised.attempt, error)
 
     def _give_up(self, name: str, folder: Path, attempt: RunnerAttempt | None, error: Exception) -> None:
         """End an attempt that can't be supervised, unless its agent may live: that ends at its own deadline."""
@@ -280,9 +282,9 @@ class Runner:
     def _measure(self) -> int:
         """Measure the running attempts, and return how many they are."""
         running = [
-            held.attempt
-            for held in self._held.values()
-            if held.attempt is not None and held.attempt.stage is Stage.RUNNING
+            supervised.attempt
+            for supervised in self._attempts.values()
+            if supervised.attempt is not None and supervised.attempt.stage is Stage.RUNNING
         ]
         if not running:
             return 0

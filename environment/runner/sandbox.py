@@ -54,7 +54,7 @@ class Sandbox(Protocol):
         """Kill all remaining processes of an agent that is gone; return False if this must be called again."""
 
     def removing(self) -> Generator[None, None, list[str]]:
-        """Remove, in small steps, what only served the run, when its end is told; return what is left of it."""
+        """Remove, in small steps, what only served the run, when its end was reported; return what is left of it."""
 
     def image(self) -> str:
         """Return the digest of the image that the agent runs in; empty where there is none."""

@@ -16,7 +16,7 @@ from mlebench_console.engine.images import build, check, connect, find_image, re
 from mlebench_console.engine.images.building import Recipe
 from mlebench_console.engine.requests import BuildImages
 from mlebench_console.environment.runner.docker import daemon
-from mlebench_console.environment.runner.docker.plans import Plan
+from mlebench_console.environment.runner.docker.plans import ContainerPlan
 from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.docker.conftest import CHOICES, having_the_daemon
 from tests.machine import BASE_IMAGE
@@ -139,7 +139,7 @@ def test_gpus_are_looked_for_inside_by_their_names(
 ) -> None:
     """No GPU is here: the daemon is not asked for any, and a recording stands in the driver's place."""
 
-    def without_devices(client: Any, plan: Plan) -> dict[str, Any]:
+    def without_devices(client: Any, plan: ContainerPlan) -> dict[str, Any]:
         return host_config(client, replace(plan, gpu_uuids=()))
 
     host_config = daemon.host_config

@@ -22,7 +22,7 @@ from mlebench_console.engine.rungroups import (
     write_mapping,
     write_submissions,
 )
-from mlebench_console.environment.container.trees import Entry, open_file
+from mlebench_console.environment.container.trees import TreeEntry, open_file
 from mlebench_console.foundation.problems import DataProblem
 
 RUN = "leaf-classification_11111111-2222-4333-8444-555555555555"
@@ -153,7 +153,7 @@ def test_a_link_that_is_put_in_a_folders_place_meanwhile_is_not_followed(
     code.mkdir(parents=True)
     (code / "train.py").write_text("code")
 
-    def swap(entry: Entry) -> int:
+    def swap(entry: TreeEntry) -> int:
         code.rename(tmp_path / "aside")
         code.symlink_to(secret, target_is_directory=True)
         return open_file(entry)

@@ -27,7 +27,7 @@ from mlebench_console.environment.runner.job import (
     EXIT_CLAIMED,
     EXIT_FENCED,
     HeartbeatWriter,
-    seconds_between_looks,
+    seconds_between_polls,
 )
 from mlebench_console.environment.runner.protocol import GivenGpus, Order, StagingOrder, Stop
 from mlebench_console.foundation import jsonlines
@@ -151,7 +151,7 @@ fence.start()
 print("began", flush=True)
 for _ in range(40):
     time.sleep(0.1)
-    fence.note_beat()
+    fence.note_heartbeat()
 """
 
 
@@ -167,16 +167,16 @@ def test_a_job_that_was_suspended_for_long_goes_on() -> None:
 
 
 def test_a_heartbeat_that_can_not_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    heart = HeartbeatWriter(tmp_path, order_with(), every_seconds=0.0)
+    heartbeats = HeartbeatWriter(tmp_path, order_with(), every_seconds=0.0)
     (tmp_path / protocol.HEARTBEATS).mkdir()
-    assert not heart.beat(None)
+    assert not heartbeats.write(None)
     (tmp_path / protocol.HEARTBEATS).rmdir()
-    assert heart.beat(None)
+    assert heartbeats.write(None)
     monkeypatch.setattr(os, "fsync", unwritable)
-    assert not heart.beat(None)
+    assert not heartbeats.write(None)
     monkeypatch.undo()
-    assert heart.beat(None)
-    heart.close()
+    assert heartbeats.write(None)
+    heartbeats.close()
     numbers = [line["number"] for line in jsonlines.read(tmp_path / protocol.HEARTBEATS).values]
     assert numbers == [0, 1, 1]
 
@@ -188,11 +188,11 @@ def unwritable(_descriptor: int) -> None:
 
 def test_a_job_looks_as_often_as_its_promises_ask_for() -> None:
     usual, day = order_with(snapshot_every_seconds=60), 86_400.0
-    assert seconds_between_looks(1, usual, 300) == 1
-    assert seconds_between_looks(600, usual, 300) == 10
-    assert seconds_between_looks(day, usual, 300) == 30
-    assert seconds_between_looks(day, order_with(snapshot_every_seconds=10), 300) == 5
-    assert seconds_between_looks(day, usual, 20) == 5
+    assert seconds_between_polls(1, usual, 300) == 1
+    assert seconds_between_polls(600, usual, 300) == 10
+    assert seconds_between_polls(day, usual, 300) == 30
+    assert seconds_between_polls(day, order_with(snapshot_every_seconds=10), 300) == 5
+    assert seconds_between_polls(day, usual, 20) == 5
 
 
 def arguments_of_all() -> list[list[str]]:

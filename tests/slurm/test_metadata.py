@@ -25,7 +25,7 @@ from mlebench_console.environment.container.processes import ProcessTree
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import loop, protocol
-from mlebench_console.environment.runner.job import HeartbeatWriter, link_node_folders, seconds_between_looks
+from mlebench_console.environment.runner.job import HeartbeatWriter, link_node_folders, seconds_between_polls
 from mlebench_console.environment.runner.loop import Runner
 from mlebench_console.environment.runner.protocol import AgentStarted, Heartbeat
 from mlebench_console.foundation import jsonlines
@@ -40,7 +40,7 @@ from tests.slurm.fake import FakeSlurm, Latency
 
 RUNS = 225
 MOST_A_SECOND = 50
-LOOK_SECONDS = seconds_between_looks(86_400, order_with(snapshot_every_seconds=60), 300)
+LOOK_SECONDS = seconds_between_polls(86_400, order_with(snapshot_every_seconds=60), 300)
 _CALLS = (
     "access",
     "chmod",
@@ -199,18 +199,18 @@ def calls_of_a_node(
     ):
         (attempt / name).write_text("x")
     monkeypatch.setattr(loop, "process_tree", lambda: ProcessTree({}))
-    heart, total = HeartbeatWriter(attempt, order, every_seconds=0.0), Counter[str]()
+    heartbeats, total = HeartbeatWriter(attempt, order, every_seconds=0.0), Counter[str]()
     # As long as its main process and its gateway live.
     with FileLock(attempt / protocol.LOCK) as shim, FileLock(attempt / protocol.GATEWAY_LOCK) as gateway:
         assert shim.acquire() and gateway.acquire()
         runner = Runner(folder, clock, unexpected, tuple, single=attempt, as_job=True)
-        with closing(runner), closing(heart):
+        with closing(runner), closing(heartbeats):
 
             def look(seconds: float) -> None:
                 for _ in range(round(seconds / LOOK_SECONDS)):
                     runner.tick()
                     runner._disk_worker.submit(lambda: None).result()
-                    assert heart.beat(runner.single_attempt)
+                    assert heartbeats.write(runner.single_attempt)
                     clock.moment += LOOK_SECONDS
 
             look(3600)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlebench_console.environment.runner import layout, protocol
-from mlebench_console.environment.runner.docker.plans import READY, Plan
+from mlebench_console.environment.runner.docker.plans import READY, ContainerPlan
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _PODMAN = "Podman"
 _CONFLICT = 409
 _NO_QUOTAS = "pquota"
 _READY_SECONDS = 120.0
-_READY_LOOK_SECONDS = 0.05
+_READY_POLL_SECONDS = 0.05
 _REBUILD = (
     "If its image is of an older version, build it again: mlebench-console images build mlebench-grader"
 )
@@ -132,7 +132,7 @@ def build_command(names: Iterable[str], agents_dir: str = "") -> str:
     return f"mlebench-console images build {' '.join(names)}{where}"
 
 
-def _meant_image(client: APIClient, plan: Plan) -> str:
+def _meant_image(client: APIClient, plan: ContainerPlan) -> str:
     """Return the digest of a plan's image, so that this image runs even if its name is reassigned meanwhile.
 
     Raises:
@@ -152,7 +152,7 @@ def _meant_image(client: APIClient, plan: Plan) -> str:
     return str(found["Id"])
 
 
-def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> str:
+def create(client: APIClient, name: str, plan: ContainerPlan, labels: dict[str, str]) -> str:
     """Create a container unless it exists, and return its id.
 
     Raises:
@@ -199,7 +199,7 @@ def _may_hold_quotas(client: APIClient) -> bool:
     )
 
 
-def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
+def host_config(client: APIClient, plan: ContainerPlan) -> dict[str, Any]:
     """Translate a plan into the daemon's settings."""
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
@@ -258,7 +258,7 @@ def wait_for_validation(client: APIClient, container: str, attempt: Path) -> Non
         if not client.inspect_container(container)["State"]["Running"] or time.monotonic() > give_up:
             log = client.logs(container, tail=3).decode("utf-8", "replace")
             raise EnvironmentProblem("the validation server did not start", " ".join(log.split()), _REBUILD)
-        time.sleep(_READY_LOOK_SECONDS)
+        time.sleep(_READY_POLL_SECONDS)
 
 
 def ensure_outside_network(client: APIClient, name: str) -> None:

@@ -51,7 +51,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ContainerPlan:
     """The configuration of one container.
 
     Attributes:
@@ -102,7 +102,7 @@ class Plan:
 
 def plans(
     attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None, outside_network: str
-) -> list[Plan]:
+) -> list[ContainerPlan]:
     """Return the plans of all containers of an attempt, in the order in which they must start.
 
     Args:
@@ -118,7 +118,7 @@ def plans(
     return [*found, _agent(attempt, order, name_of[Role.VALIDATION], launch)]
 
 
-def joining(plan: Plan, container: str) -> Plan:
+def joining(plan: ContainerPlan, container: str) -> ContainerPlan:
     """Return the plan of the same container in the network namespace of another, running one."""
     return replace(plan, network=f"{_NETWORK_OF}{container}")
 
@@ -136,7 +136,7 @@ def open_folders(attempt: Path) -> None:
     (attempt / protocol.OUTPUT).chmod(0o770)
 
 
-def _validation(attempt: Path, order: Order, outside_network: str) -> Plan:
+def _validation(attempt: Path, order: Order, outside_network: str) -> ContainerPlan:
     command = [
         "-m",
         "mlebench_console.environment.container.services",
@@ -157,7 +157,7 @@ def _validation(attempt: Path, order: Order, outside_network: str) -> Plan:
         f"--uploads={SERVICES}/{protocol.UPLOADS}",
         f"--max-bytes={order.submission_limit_bytes}",
     ]
-    return Plan(
+    return ContainerPlan(
         Role.VALIDATION,
         order.grader_image,
         tuple(command),
@@ -182,13 +182,13 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
     return (Bind(own, _COMPETITIONS / own.name, read_only=True),) if order.own_competition else ()
 
 
-def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
+def _proxy(attempt: Path, order: Order, outside_network: str) -> ContainerPlan:
     """Return the plan of the proxy, which is reached by a socket in a folder and is the only way out."""
     command = [
         *("-m", "mlebench_console.environment.container.proxy", f"--socket={SERVICES}/{layout.PROXY_SOCKET}"),
         f"--traffic={_TRAFFIC}/{Path(protocol.TRAFFIC).name}",
     ]
-    return Plan(
+    return ContainerPlan(
         Role.PROXY,
         order.grader_image,
         (*command, *layout.proxy_rules(order)),
@@ -201,7 +201,7 @@ def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
     )
 
 
-def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) -> Plan:
+def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) -> ContainerPlan:
     options = [
         f"--user={AGENT_USER}",
         OPEN_HOME,
@@ -217,7 +217,7 @@ def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) ->
     environment = layout.variables_in_an_image(
         order, here, own, port=layout.SANDBOX_PORT, model_port=layout.MODEL_PORT
     )
-    return Plan(
+    return ContainerPlan(
         Role.AGENT,
         order.image,
         (*options, "--", *layout.start_command(order, here)),
@@ -247,10 +247,10 @@ def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) ->
     )
 
 
-def meter(attempt: Path, order: Order, agent: str) -> Plan:
+def meter(attempt: Path, order: Order, agent: str) -> ContainerPlan:
     """Return the plan of a container that measures files to which an agent denies access; it can change nothing."""
     folders = (protocol.SUBMISSION, protocol.LOGS, protocol.CODE)
-    return Plan(
+    return ContainerPlan(
         Role.METER,
         order.grader_image,
         ("-m", "mlebench_console.environment.runner.host.disk", str(_MEASURED)),

@@ -20,7 +20,7 @@ from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.docker import daemon
 from mlebench_console.environment.runner.docker.plans import (
     READY,
-    Plan,
+    ContainerPlan,
     Role,
     joining,
     meter,
@@ -47,11 +47,11 @@ _METER_EVERY_SECONDS = 60.0
 _LOOP_TIMEOUT_SECONDS = 20
 _AWAY_SECONDS = 5.0
 _STARTED_AT_ONCE = 4
-_STOP_SENT = "stop.told"
+_STOP_SENT = "stop.sent"
 _KILLED = 137
 _TERMINATED = 143
-_FIRST_MEND_SECONDS = 1.0
-_LONGEST_MEND_SECONDS = 60.0
+_FIRST_RESTART_SECONDS = 1.0
+_LONGEST_RESTART_SECONDS = 60.0
 _SERVICES = {Role.VALIDATION: "the validation server", Role.PROXY: "the proxy to the model hosts"}
 _SIGKILL = 9
 _ENDED_IN = tuple(reversed(Role))  # to Podman the agent depends on its validation server
@@ -292,9 +292,9 @@ class DockerSandbox:
         self._refusals = 0
         self._metered_at: float | None = None
         self._metered: int | None = None
-        self._mending: Future[None] | None = None
-        self._mend_at = 0.0
-        self._mend_wait = _FIRST_MEND_SECONDS / 2
+        self._restarting: Future[None] | None = None
+        self._restart_at = 0.0
+        self._restart_wait = _FIRST_RESTART_SECONDS / 2
 
     def status(self) -> AgentStatus:
         """Return the status of the agent.
@@ -339,35 +339,33 @@ class DockerSandbox:
         """
         if (self._attempt / protocol.ENDING).exists():
             return
-        if self._mending is not None:
-            if not self._mending.done():
+        if self._restarting is not None:
+            if not self._restarting.done():
                 return
-            mending, self._mending = self._mending, None
-            mending.result()
-        if time.monotonic() < self._mend_at:
+            restarting, self._restarting = self._restarting, None
+            restarting.result()
+        if time.monotonic() < self._restart_at:
             return
         roles = [role for role in (Role.VALIDATION, Role.PROXY) if self._is_used(role)]
         for role in roles:
             container = self._host.find(self._order.token, role)
             if container is None or not container.runs:
-                self._mend_wait = min(2 * self._mend_wait, _LONGEST_MEND_SECONDS)
-                self._mend_at = time.monotonic() + self._mend_wait
-                self._mending = self._host.starters.submit(self._mend, role, container)
+                self._restart_wait = min(2 * self._restart_wait, _LONGEST_RESTART_SECONDS)
+                self._restart_at = time.monotonic() + self._restart_wait
+                self._restarting = self._host.starters.submit(self._restart, role, container)
                 return
 
     def _is_used(self, role: Role) -> bool:
         return role is not Role.PROXY or self._order.network == "models"
 
-    def _mend(self, role: Role, dead: Container | None) -> None:
+    def _restart(self, role: Role, dead: Container | None) -> None:
         """Replace a dead container; a validation server joins the network namespace that the agent still has."""
-        doing = f"the {role} can't be started again"
+        doing = f"{_SERVICES[role]} can't be started again"
         how, from_outside = self._end_of(dead)
         if dead is not None:
             self._host.remove(dead.id, if_possible=True)
         if role is Role.VALIDATION:
             (self._attempt / protocol.SERVICES / READY).unlink(missing_ok=True)
-        if role is Role.PROXY:
-            (self._attempt / protocol.PROXY).mkdir(exist_ok=True)  # older versions have made none
         names = self._names()
         planned = plans(self._attempt, self._order, names, None, self._host.outside_network)
         plan = next(plan for plan in planned if plan.role is role)
@@ -458,7 +456,7 @@ class DockerSandbox:
 
     def end_leftovers(self) -> bool:
         """Kill the containers beside the agent's, which run on after its end."""
-        if self._mending is not None and not self._mending.done():
+        if self._restarting is not None and not self._restarting.done():
             return False
         for beside in self._beside():
             if beside.state == "running":
@@ -609,7 +607,7 @@ class DockerSandbox:
             self._host.remove(container)
             raise EnvironmentProblem("a container can't be started", daemon.explanation(error)) from error
 
-    def _labels(self, plan: Plan) -> dict[str, str]:
+    def _labels(self, plan: ContainerPlan) -> dict[str, str]:
         order = self._order
         return {
             LABEL_STATE: str(self._host.state_dir),

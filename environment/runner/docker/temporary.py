@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker import daemon
-from mlebench_console.environment.runner.docker.plans import Plan, Role, open_folders, plans
+from mlebench_console.environment.runner.docker.plans import ContainerPlan, Role, open_folders, plans
 from mlebench_console.environment.runner.protocol import Order
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def order_without_run(**facts: Any) -> Order:
 
 @contextmanager
 def temporary_containers(
-    client: APIClient, folder: Path, order: Order, name: str, change: Callable[[Plan], Plan]
+    client: APIClient, folder: Path, order: Order, name: str, change: Callable[[ContainerPlan], ContainerPlan]
 ) -> Iterator[str]:
     """Run the services of an agent, create its container without starting it, and remove all of them in the end.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import MARK
-from mlebench_console.environment.runner.layout import Layout, binds_without_daemon
+from mlebench_console.environment.runner.layout import AgentLayout, binds_without_daemon
 from mlebench_console.environment.runner.process import guard
 from mlebench_console.environment.runner.process.bubblewrap import gpu_nodes
 from mlebench_console.environment.runner.process.containment import EnforcedLimits
@@ -70,7 +70,7 @@ def wrap(
     command: Sequence[str],
     attempt: Path,
     order: Order,
-    layout: Layout,
+    layout: AgentLayout,
     root: Path,
     *,
     variables: Mapping[str, str],

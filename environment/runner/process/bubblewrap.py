@@ -14,8 +14,8 @@ from pathlib import Path
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.layout import (
     HOME,
+    AgentLayout,
     Bind,
-    Layout,
     binds_without_daemon,
     instructions,
     own_files,
@@ -160,7 +160,7 @@ def wrap(
     command: list[str],
     attempt: Path,
     order: Order,
-    layout: Layout,
+    layout: AgentLayout,
     root: Path | None,
     *,
     shm_bytes: int,
@@ -201,7 +201,7 @@ def wrap(
     ]
 
 
-def _files_on_this_system(attempt: Path, order: Order, layout: Layout) -> list[Bind]:
+def _files_on_this_system(attempt: Path, order: Order, layout: AgentLayout) -> list[Bind]:
     scratch, tools = attempt / protocol.SCRATCH, own_files()
     services = attempt / protocol.SERVICES
     return [
@@ -217,7 +217,7 @@ def _files_on_this_system(attempt: Path, order: Order, layout: Layout) -> list[B
     ]
 
 
-def _files_in_an_image(attempt: Path, order: Order, layout: Layout) -> list[Bind]:
+def _files_in_an_image(attempt: Path, order: Order, layout: AgentLayout) -> list[Bind]:
     scratch = attempt / protocol.SCRATCH
     names = Path("/etc/resolv.conf")
     return [

@@ -28,7 +28,7 @@ from mlebench_console.environment.runner.process import bubblewrap
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.text import names_of_limits
 
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 WATCHER = "a watcher"
 _PREFIX = "mlebench-"
 _SUPERVISOR = "supervisor"
@@ -164,7 +164,7 @@ class Containment:
         self._counts_per_namespace = isolated and os.geteuid() != 0 and _kernel() >= _COUNTS_PER_NAMESPACE
         self.enforced = self._enforcement(isolated=isolated)
         watches = {_MEMORY, _PIDS} - set(self._groups)
-        self.look_seconds = LOOK_SECONDS if watches else None
+        self.poll_seconds = POLL_SECONDS if watches else None
 
     def enter(self) -> None:
         """Put the calling process under the limits, with all that it will start."""

@@ -11,7 +11,7 @@ from docker import APIClient
 
 from mlebench_console.engine.options.sweep import SweepOptions, read_container_config
 from mlebench_console.environment.runner.docker.daemon import host_config
-from mlebench_console.environment.runner.docker.plans import Plan, Role
+from mlebench_console.environment.runner.docker.plans import ContainerPlan, Role
 from mlebench_console.foundation.problems import DataProblem
 
 
@@ -41,7 +41,7 @@ def test_what_only_shares_out_the_host_goes_on_to_the_container(tmp_path: Path) 
         "pids_limit=512",
         'ulimits=[{"hard": 2048, "name": "nofile", "soft": 1024}]',
     )
-    plan = Plan(Role.AGENT, "image", (), "0:0", (), (), "none", options=options)
+    plan = ContainerPlan(Role.AGENT, "image", (), "0:0", (), (), "none", options=options)
     settings = host_config(APIClient(base_url="tcp://127.0.0.1:1", version="1.41"), plan)
     assert settings["CpusetCpus"] == "0-3"
     assert settings["PidsLimit"] == 512

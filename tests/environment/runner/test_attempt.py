@@ -17,7 +17,7 @@ import pytest
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Ending, Started, Tidied
 from mlebench_console.environment.container.processes import process_tree
-from mlebench_console.environment.container.trees import Entry
+from mlebench_console.environment.container.trees import TreeEntry
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.attempt import RunnerAttempt, Stage, seconds_between_walks
 from mlebench_console.environment.runner.code_snapshots import read_kept, read_snapshot
@@ -260,7 +260,7 @@ def test_a_link_that_is_made_anew_all_the_time_fills_no_events(folder: Path) -> 
 def test_what_can_not_be_measured_again_and_again_is_told_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def closed(place: Path, refused: Callable[[str, OSError], None]) -> Iterator[Entry]:
+    def closed(place: Path, refused: Callable[[str, OSError], None]) -> Iterator[TreeEntry]:
         if place.name == protocol.CODE:
             refused("code/closed", PermissionError(13, "Permission denied"))
         return iter(())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.environment.container.trees import Entry
+from mlebench_console.environment.container.trees import TreeEntry
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.disk import DiskMeter, DiskUse
 from mlebench_console.environment.runner.sandbox import Unreachable
@@ -167,7 +167,7 @@ def test_a_deleted_file_that_a_process_holds_counts_and_memory_does_not(
 def test_what_is_closed_to_us_is_left_to_root_to_measure(
     tmp_path: Path, worker: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def closed(_place: Path, refused: Callable[[str, OSError], None]) -> Iterator[Entry]:
+    def closed(_place: Path, refused: Callable[[str, OSError], None]) -> Iterator[TreeEntry]:
         refused("code/closed", PermissionError(13, "Permission denied"))
         return iter(())
 

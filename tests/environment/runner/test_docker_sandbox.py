@@ -16,7 +16,7 @@ from docker.errors import APIError
 from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.runner import loop, protocol
 from mlebench_console.environment.runner.docker import daemon
-from mlebench_console.environment.runner.docker.plans import READY, Plan, Role
+from mlebench_console.environment.runner.docker.plans import READY, ContainerPlan, Role
 from mlebench_console.environment.runner.docker.sandbox import (
     LABEL_ATTEMPT,
     LABEL_KEPT,
@@ -372,6 +372,6 @@ def test_a_disk_limit_is_the_storages_own_where_it_can_hold_it(
             return super().create_container(image, name=name, labels=labels, **rest)
 
     client: Any = Storage()
-    plan = Plan(Role.AGENT, "image", (), "0:0", (), (), network="none", disk_bytes=1000)
+    plan = ContainerPlan(Role.AGENT, "image", (), "0:0", (), (), network="none", disk_bytes=1000)
     assert daemon.create(client, "name", plan, {}) == "id-0"
     assert told == asked
