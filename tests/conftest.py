@@ -244,7 +244,8 @@ def one_root() -> Iterator[None]:
     """Fail tests that import one of our packages by its folder's name, as it is a second module beside the real one."""
     yield
     folders = {"competitions", "console", "engine", "environment", "foundation", "state"}
-    assert not folders & set(sys.modules)
+    twice = {name: getattr(sys.modules[name], "__file__", None) for name in folders & set(sys.modules)}
+    assert not twice, f"imported by the folders' names: {twice}"
 
 
 @pytest.fixture(scope="session")
