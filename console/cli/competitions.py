@@ -12,7 +12,7 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import CompetitionId, Json, new_group
-from mlebench_console.console.cli.output import complain, say, say_json, say_table
+from mlebench_console.console.cli.output import complain, say, say_json, say_texts
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -47,17 +47,20 @@ def list_(split: Split = "", json: Json = False) -> None:
         say_json([_facts(competition) for competition in members])
         _end(problems)
         return
-    say_table(
-        members,
-        {
-            "competition": lambda competition: competition.id,
-            "split": lambda competition: competition.complexity,
-            "category": lambda competition: competition.category,
-            "metric": lambda competition: competition.metric.name,
-            "size": _size,
-            "here": lambda competition: "yes" if competition.available else "no",
-            "from": source_of,
-        },
+    say_texts(
+        ("competition", "split", "category", "metric", "size", "here", "from"),
+        [
+            (
+                one.id,
+                one.complexity,
+                one.category,
+                one.metric.name,
+                _size(one),
+                "yes" if one.available else "no",
+                source_of(one),
+            )
+            for one in members
+        ],
         right=("size",),
     )
     _end(problems)
@@ -122,15 +125,9 @@ def defects(split: Split = "", json: Json = False) -> None:
         )
         _end(problems)
         return
-    say_table(
-        found,
-        {
-            "competition": lambda each: each[0].id,
-            "defect": lambda each: each[1].id,
-            "severity": lambda each: each[1].severity,
-            "corrected": lambda each: each[1].treatment,
-            "what": lambda each: each[1].text,
-        },
+    say_texts(
+        ("competition", "defect", "severity", "corrected", "what"),
+        [(one.id, defect.id, defect.severity, defect.treatment, defect.text) for one, defect in found],
     )
     _end(problems)
 

@@ -24,7 +24,7 @@ from mlebench_console.console.cli.common import (
     reading_state,
 )
 from mlebench_console.console.cli.competitions import Split
-from mlebench_console.console.cli.output import complain, say, say_answer, say_json, say_table, show_count
+from mlebench_console.console.cli.output import complain, say, say_answer, say_json, say_texts, show_count
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 
@@ -88,19 +88,21 @@ def list_datasets(
     if json:
         say_json(found)
         return
-    say_table(
-        found,
-        {
-            "competition": lambda one: one["competition_id"],
-            "state": lambda one: f"{one['state']}, demo data" if one["demo"] else one["state"],
-            "access": lambda one: "-" if one["access"] == AccessState.UNKNOWN else one["access"],
-            "raw data": lambda one: "yes" if one["raw"] else "no",
-            "on disk": lambda one: wording.size(one["bytes_on_disk"]),
-            "Kaggle's zip": lambda one: "-" if one["size_gb"] is None else wording.size(one["size_gb"] * 1e9),
-            "problem": lambda one: one["problem"],
-        },
+    say_texts(
+        ("competition", "state", "access", "raw data", "on disk", "Kaggle's zip", "problem"),
+        [
+            (
+                one["competition_id"],
+                f"{one['state']}, demo data" if one["demo"] else one["state"],
+                "-" if one["access"] == AccessState.UNKNOWN else one["access"],
+                "yes" if one["raw"] else "no",
+                wording.size(one["bytes_on_disk"]),
+                "-" if one["size_gb"] is None else wording.size(one["size_gb"] * 1e9),
+                one["problem"],
+            )
+            for one in found
+        ],
         right=("on disk", "Kaggle's zip"),
-        limits={"problem": 120},
     )
     say(f"{sum(one['state'] == 'prepared' for one in found)} of {len(found)} prepared in {base}")
 
@@ -311,16 +313,18 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
         AccessState.RULES: "accept the rules",
         AccessState.GONE: "no longer available",
     }
-    say_table(
-        found,
-        {
-            "competition": lambda one: one.competition_id,
-            "access": lambda one: said.get(one.state, one.problem),
-            "size": lambda one: wording.size(one.bytes),
-            "where": lambda one: (one.state is AccessState.RULES and one.url) or "",
-        },
+    say_texts(
+        ("competition", "access", "size", "where"),
+        [
+            (
+                one.competition_id,
+                said.get(one.state, one.problem),
+                wording.size(one.bytes),
+                one.url if one.state is AccessState.RULES else "",
+            )
+            for one in found
+        ],
         right=("size",),
-        limits={"access": 80},
     )
     say(f"{sum(one.state is AccessState.OPEN for one in found)} of {len(found)} may be downloaded")
 
@@ -715,14 +719,12 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
     if not parts:
         say("there is nothing to remove")
         return
-    say_table(
-        parts,
-        {
-            "competition": lambda part: part.competition_id,
-            "part": lambda part: part.name,
-            "size": lambda part: wording.size(part.bytes),
-            "changed": lambda part: wording.date_and_time(part.changed),
-        },
+    say_texts(
+        ("competition", "part", "size", "changed"),
+        [
+            (part.competition_id, part.name, wording.size(part.bytes), wording.date_and_time(part.changed))
+            for part in parts
+        ],
         right=("size",),
     )
     say(f"{len(parts)} parts, {wording.size(sum(part.bytes for part in parts))}")

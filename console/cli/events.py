@@ -9,13 +9,13 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, Lines, new_app, reading_state
-from mlebench_console.console.cli.output import say, say_json, say_table
+from mlebench_console.console.cli.output import say, say_json, say_texts
 from mlebench_console.foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
     from mlebench_console.console.views.events import ListedEvent
 
-_COMPETITION_WIDTH = 56
+_X = 56
 app = new_app()
 
 
@@ -53,18 +53,19 @@ def events(
 
 
 def _say_events(found: tuple[ListedEvent, ...]) -> None:
-    say_table(
-        found,
-        {
-            "time": lambda one: f"{wording.day(one.event.at)} {wording.clock_seconds(one.event.at)}",
-            "severity": lambda one: one.event.severity,
-            "sweep": lambda one: one.event.sweep_id or "",
-            "competition": lambda one: one.event.competition_id or "",
-            "seed": lambda one: "" if one.seed is None else str(one.seed),
-            "what happened": lambda one: ", ".join(filter(None, (one.words, one.ended))),
-            "kind": lambda one: one.event.kind,
-        },
+    say_texts(
+        ("time", "severity", "sweep", "competition", "seed", "kind", "what happened"),
+        [
+            (
+                f"{wording.day(one.event.at)} {wording.clock_seconds(one.event.at)}",
+                one.event.severity,
+                one.event.sweep_id or "",
+                one.event.competition_id or "",
+                "" if one.seed is None else str(one.seed),
+                one.event.kind,
+                ", ".join(filter(None, (one.words, one.ended))),
+            )
+            for one in found
+        ],
         right=("seed",),
-        limits={"competition": _COMPETITION_WIDTH},
-        spare=("kind",),
     )

@@ -10,7 +10,7 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_group, places_of
-from mlebench_console.console.cli.output import complain, say, say_json, say_table
+from mlebench_console.console.cli.output import complain, say, say_json, say_texts
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -129,13 +129,9 @@ def check(
     if json:
         say_json([asdict(result) for result in results])
     else:
-        say_table(
-            results,
-            {
-                "check": lambda result: result.name,
-                "": lambda result: "ok" if result.passed else "FAILED",
-                "what was found": lambda result: result.detail,
-            },
+        say_texts(
+            ("check", "result", "what was found"),
+            [(one.name, "ok" if one.passed else "FAILED", one.detail) for one in results],
         )
     if not all(result.passed for result in results):
         raise EnvironmentProblem(
@@ -199,14 +195,9 @@ def _say_files(found: list[ImageFile], *, json: bool) -> None:
     if json:
         say_json([asdict(one) for one in found])
     elif found:
-        say_table(
-            found,
-            {
-                "image": lambda one: one.name,
-                "sha256": lambda one: one.sha256[:12],
-                "size": lambda one: wording.size(one.bytes),
-                "file": lambda one: one.path,
-            },
+        say_texts(
+            ("image", "sha256", "size", "file"),
+            [(one.name, one.sha256[:12], wording.size(one.bytes), str(one.path)) for one in found],
             right=("size",),
         )
     else:
@@ -217,14 +208,12 @@ def _say_images(found: list[Image], *, json: bool) -> None:
     if json:
         say_json([asdict(image) for image in found])
     elif found:
-        say_table(
-            found,
-            {
-                "image": lambda image: image.name,
-                "digest": lambda image: image.digest.removeprefix("sha256:")[:12],
-                "size": lambda image: wording.size(image.bytes),
-                "created": lambda image: image.created[:19],
-            },
+        say_texts(
+            ("image", "digest", "size", "created"),
+            [
+                (one.name, one.digest.removeprefix("sha256:")[:12], wording.size(one.bytes), one.created[:19])
+                for one in found
+            ],
             right=("size",),
         )
     else:

@@ -24,7 +24,7 @@ from mlebench_console.console.cli.common import (
     places_of,
     reading_state,
 )
-from mlebench_console.console.cli.output import complain, say, say_json, say_table, show_count
+from mlebench_console.console.cli.output import complain, say, say_json, say_texts, show_count
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.integrity import Layer
@@ -272,18 +272,20 @@ def familiarity(
             }
         )
         return
-    say_table(
-        sorted(measured, key=lambda one: -(one.probability or 0.0)),
-        {
-            "competition": lambda one: one.competition_id,
-            "familiarity": lambda one: "-" if one.probability is None else f"{one.probability:.3f}",
-            "texts": lambda one: str(len(one.documents)),
-            "places": lambda one: str(sum(text.places for text in one.documents)),
-            "performance": lambda one: "-" if one.performance is None else f"{one.performance:+.3f}",
-            "": lambda one: "; ".join([*(t.problem for t in one.documents if t.problem), one.problem]),
-        },
+    say_texts(
+        ("competition", "familiarity", "texts", "places", "performance", "problem"),
+        [
+            (
+                one.competition_id,
+                "-" if one.probability is None else f"{one.probability:.3f}",
+                str(len(one.documents)),
+                str(sum(text.places for text in one.documents)),
+                "-" if one.performance is None else f"{one.performance:+.3f}",
+                "; ".join(filter(None, (*(text.problem for text in one.documents), one.problem))),
+            )
+            for one in sorted(measured, key=lambda one: -(one.probability or 0.0))
+        ],
         right=("familiarity", "texts", "places", "performance"),
-        limits={"": 100},
     )
     own_texts = sum(whose in ("ours", "obfuscated") for whose in told.values())
     if own_texts:
@@ -437,12 +439,8 @@ def list_kernels(
     if json:
         say_json([{"competition_id": name, "known": known, "here": here} for name, known, here in rows])
         return
-    columns = {
-        "competition": lambda row: row[0],
-        "known": lambda row: str(row[1]),
-        "here": lambda row: str(row[2]),
-    }
-    say_table(rows, columns, right=("known", "here"))
+    texts = [(name, str(known), str(here)) for name, known, here in rows]
+    say_texts(("competition", "known", "here"), texts, right=("known", "here"))
 
 
 def _kernels_dir(context: typer.Context, given: Path | None) -> Path:
@@ -535,17 +533,19 @@ def _say_all(database: Database, run_ids: Collection[int], *, json: bool) -> Non
         return
     flagged = [one for one in found if one.severity.is_flag]
     if flagged:
-        say_table(
-            flagged,
-            {
-                "run": lambda one: str(one.run_id),
-                "competition": lambda one: members[one.run_id].competition_id,
-                "seed": lambda one: str(members[one.run_id].seed),
-                "severity": lambda one: one.severity,
-                "what was found": _gravest,
-            },
+        say_texts(
+            ("run", "competition", "seed", "severity", "what was found"),
+            [
+                (
+                    str(one.run_id),
+                    members[one.run_id].competition_id,
+                    str(members[one.run_id].seed),
+                    one.severity,
+                    _gravest(one),
+                )
+                for one in flagged
+            ],
             right=("run", "seed"),
-            limits={"what was found": 100},
         )
         say()
     looked = sum(bool(one.results) for one in found)

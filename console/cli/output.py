@@ -40,6 +40,7 @@ _LEAST_NAMES = {
     "category": 14,
     "metric": 20,
 }
+_WIDEST_NAME = 80
 _TYPED_NAMES = frozenset({"competition", "sweep", "experiment"})
 # Two spaces or more separate columns, for programs that read them.
 _GAP = 2
@@ -161,6 +162,23 @@ def say_rows(columns: Columns[Row], rows: Sequence[Row]) -> None:
         ]
         for part in _in_lines(more, room - _BELOW) if more else ():
             sys.stdout.write(f"{' ' * _BELOW}{part}\n")
+
+
+def say_texts(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()) -> None:
+    """Write rows of texts, for a table that only one command has; names that people type may be cut on a terminal."""
+    from mlebench_console.console.fields import REST, NounField
+
+    def column(place: int, title: str) -> NounField[Sequence[str]]:
+        grows = _WIDEST_NAME if title in _LEAST_NAMES else REST if place == len(titles) - 1 else 0
+        return NounField(
+            title,
+            lambda row, _drawing: row[place],
+            _LEAST_NAMES.get(title, 1),
+            grows=0 if title in right else grows,
+            right=title in right,
+        )
+
+    say_rows([column(place, title) for place, title in enumerate(titles)], list(rows))
 
 
 def _harmless(cell: Cell) -> Forms:

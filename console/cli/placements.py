@@ -9,7 +9,7 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_group, places_of
-from mlebench_console.console.cli.output import say, say_checks, say_json, say_table
+from mlebench_console.console.cli.output import say, say_checks, say_json, say_texts
 
 app = new_group("List and check placements: this host, and the profiles of a batch system.")
 
@@ -27,20 +27,23 @@ def list_(context: typer.Context, json: Json = False) -> None:
     def number(value: int | None) -> str:
         return wording.UNKNOWN if value is None else f"{value:,}"
 
-    say_table(
-        found,
-        {
-            "placement": lambda one: one.placement,
-            "partition": lambda one: one.partition or wording.UNKNOWN,
-            "account": lambda one: one.account or wording.UNKNOWN,
-            "qos": lambda one: one.qos or wording.UNKNOWN,
-            "running": lambda one: str(one.running),
-            "waiting": lambda one: str(one.waiting),
-            "room": lambda one: number(one.room),
-            "of": lambda one: number(one.most),
-            "runtime": lambda one: one.runtime,
-            "usable": lambda one: "yes" if one.answers else f"no: {one.problem}",
-        },
+    say_texts(
+        ("placement", "partition", "account", "qos", "running", "waiting", "room", "of", "runtime", "usable"),
+        [
+            (
+                one.placement,
+                one.partition or wording.UNKNOWN,
+                one.account or wording.UNKNOWN,
+                one.qos or wording.UNKNOWN,
+                str(one.running),
+                str(one.waiting),
+                number(one.room),
+                number(one.most),
+                one.runtime,
+                "yes" if one.answers else f"no: {one.problem}",
+            )
+            for one in found
+        ],
         right=("running", "waiting", "room", "of"),
     )
     for step in dict.fromkeys(one.next_step for one in found if not one.answers and one.next_step):

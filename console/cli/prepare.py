@@ -20,7 +20,7 @@ from mlebench_console.console.cli.common import (
     new_app,
     places_of,
 )
-from mlebench_console.console.cli.output import complain, say, say_json, say_table, show_count
+from mlebench_console.console.cli.output import complain, say, say_json, say_texts, show_count
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -225,17 +225,19 @@ def _say_estimate(
             }
         )
         return
-    say_table(
-        found,
-        {
-            "competition": lambda one: one.competition_id,
-            "to do": lambda one: one.to_do,
-            "size": lambda one: wording.size(one.bytes),
-            "basis": lambda one: one.basis,
-            "problem": lambda one: one.problem.removeprefix(f"{one.competition_id}: "),
-        },
+    say_texts(
+        ("competition", "to do", "size", "basis", "problem"),
+        [
+            (
+                one.competition_id,
+                one.to_do,
+                wording.size(one.bytes),
+                one.basis,
+                one.problem.removeprefix(f"{one.competition_id}: "),
+            )
+            for one in found
+        ],
         right=("size",),
-        limits={"problem": 100},
     )
     left_out = f" ({unknown} of unknown size left out)" if unknown else ""
     say(

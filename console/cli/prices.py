@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from mlebench_console.console.cli.common import Json, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import say, say_json, say_table
+from mlebench_console.console.cli.output import say, say_json, say_rows
 
 app = new_group("Check the prices of models.")
 
@@ -13,6 +13,7 @@ app = new_group("Check the prices of models.")
 @app.command()
 def check(context: typer.Context, json: Json = False) -> None:
     """List the models that runs have used and that have no price; exit code 1 if there are any."""
+    from mlebench_console.console.nouns.call import MODEL_USE
     from mlebench_console.engine.model_costs import spending_of
     from mlebench_console.engine.providers import model_prices
     from mlebench_console.state.usage import model_calls
@@ -40,17 +41,7 @@ def check(context: typer.Context, json: Json = False) -> None:
             }
         )
     elif missing:
-        say_table(
-            missing,
-            {
-                "provider": lambda total: total.provider,
-                "model": lambda total: total.model,
-                "calls": lambda total: f"{total.calls:,}",
-                "input tokens": lambda total: f"{total.input_tokens:,}",
-                "output tokens": lambda total: f"{total.output_tokens:,}",
-            },
-            right=("calls", "input tokens", "output tokens"),
-        )
+        say_rows(MODEL_USE.columns("provider model calls in out"), missing)
         say(
             'Name their prices in config.toml: [model_prices."MODEL*"] with input and output, for a million tokens.'
         )

@@ -32,7 +32,7 @@ from mlebench_console.console.cli.output import (
     say_json,
     say_logs,
     say_rows,
-    say_table,
+    say_texts,
 )
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 # How often a log that is followed is looked for in a new attempt.
 _RENEWED_SECONDS = 2.0
-_CAUSE_WIDTH = 80
-_SWEEPS_WIDTH = 40
 _MOST_KEYS = 8
 app = new_group("List, follow, retry, stop and classify runs, and the causes of failures.")
 
@@ -143,7 +141,7 @@ def filters(
     if json:
         say_json(shown)
     elif shown:
-        say_table(list(shown.items()), {"filter": lambda each: each[0], "shows": lambda each: each[1]})
+        say_texts(("filter", "shows"), shown.items())
     else:
         say("no saved filters" if not name else f"removed the filter '{name}'")
 
@@ -405,13 +403,9 @@ def _say_code(found: VersionCode) -> None:
     say(found.version.title)
     if found.note:
         complain(found.note)
-    say_table(
-        found.files,
-        {
-            "bytes": lambda each: f"{each.bytes:,}",
-            "sha256": lambda each: each.sha256[:12],
-            "file": lambda each: each.path,
-        },
+    say_texts(
+        ("bytes", "sha256", "file"),
+        [(f"{each.bytes:,}", each.sha256[:12], each.path) for each in found.files],
         right=("bytes",),
     )
     for each in found.left_out:
@@ -492,14 +486,12 @@ def diff(
 def _say_changes(found: VersionDifference) -> None:
     for each in found.settings:
         say(f"{each.name}: {each.left or 'none'} -> {each.right or 'none'}")
-    say_table(
-        found.files,
-        {
-            "added": lambda each: f"+{each.added:,}",
-            "removed": lambda each: f"-{each.removed:,}",
-            "file": lambda each: each.path,
-            "what": lambda each: each.note or each.status,
-        },
+    say_texts(
+        ("added", "removed", "file", "what"),
+        [
+            (f"+{each.added:,}", f"-{each.removed:,}", each.path, each.note or each.status)
+            for each in found.files
+        ],
         right=("added", "removed"),
     )
     say(f"{plural(found.same_files, 'file')} the same")
@@ -540,7 +532,7 @@ def causes(
     json: Json = False,
 ) -> None:
     """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
-    from mlebench_console.console.nouns.cause import cause_document
+    from mlebench_console.console.nouns.cause import CAUSE
     from mlebench_console.engine.runs.causes import read_causes
     from mlebench_console.state import sweeps
 
@@ -550,10 +542,10 @@ def causes(
     hidden = [] if everything else [group for group in groups if group.is_acknowledged(now)]
     shown = [group for group in groups if group not in hidden]
     if json:
-        say_json([cause_document(group, now) for group in shown])
+        say_json([CAUSE.document(group, now) for group in shown])
         return
     if shown:
-        _say_causes(shown, now)
+        _say_causes(shown)
     else:
         say("no run needs you")
     if hidden:
@@ -768,7 +760,7 @@ def _say_audit(found: RunAudit) -> None:
             hashes.append((each.file_sha256, f"{name}, {wording.outcome(graded.standing)}"))
             hashes.append((each.code_sha256, f"{name}: list of its code's files"))
     say()
-    say_table(hashes, {"sha256": lambda line: line[0] or "not here", "of": lambda line: line[1]})
+    say_texts(("sha256", "of"), [(digest or "not here", name) for digest, name in hashes])
     say()
     for event in found.events:
         say(f"{wording.date_and_time(event.at)}  {event_text(event)}")
@@ -901,32 +893,10 @@ def find_cause(database: Database, text: str) -> CauseGroup:
     )
 
 
-def _say_causes(groups: Sequence[CauseGroup], now: float) -> None:
-    from mlebench_console.console.nouns.cause import group_text, splits_of
+def _say_causes(groups: Sequence[CauseGroup]) -> None:
+    from mlebench_console.console.nouns.cause import CAUSE
 
-    def said(group: CauseGroup) -> str:
-        known = group.acknowledgement
-        return wording.acknowledged(known) if known is not None and group.is_acknowledged(now) else ""
-
-    shown: dict[str, Callable[[CauseGroup], str]] = {
-        "cause": lambda group: group.key,
-        "runs": lambda group: f"{len(group.runs):,}",
-        "what": lambda group: group_text(group, now),
-        "sweeps": lambda group: ", ".join(group.sweep_ids),
-        "splits": lambda group: "+".join(splits_of(group)),
-        "since": lambda group: wording.date_and_time(group.since),
-        "newest": lambda group: wording.date_and_time(group.newest),
-        "relaunch": lambda group: "free" if group.is_free else "",
-    }
-    if any(group.is_acknowledged(now) for group in groups):
-        shown["acknowledged"] = said
-    say_table(
-        groups,
-        shown,
-        right=("runs",),
-        limits={"what": _CAUSE_WIDTH, "sweeps": _SWEEPS_WIDTH},
-        spare=("splits", "newest", "sweeps"),
-    )
+    say_rows(CAUSE.columns("cause runs what sweeps splits since newest relaunch acknowledged"), groups)
 
 
 def _found(context: typer.Context, names: list[str]) -> list[Run]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 from dataclasses import asdict
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import complain, say, say_columns, say_json, say_table, say_wrapped
+from mlebench_console.console.cli.output import complain, say, say_columns, say_json, say_texts, say_wrapped
 from mlebench_console.foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
@@ -202,8 +201,7 @@ def aggregate(
             cells = [str(measures[medal].n), measures[medal].figures(), within]
             cells += [measures[measure].figures() for measure in others]
         rows.append((name, covered, *cells, *(column.text(costs) for column in known)))
-    columns = {heading: itemgetter(place) for place, heading in enumerate((by, *headings))}
-    say_table(rows, columns, right=headings)
+    say_texts((by, *headings), rows, right=headings)
 
 
 def _aggregated(
@@ -333,13 +331,9 @@ def insight(
         say_wrapped(f"{name}: {text}")
     if found.flags:
         say()
-        say_table(
-            found.flags,
-            {
-                "competition": lambda flag: flag.competition_id,
-                "flag": lambda flag: flag.kind,
-                "": lambda flag: flag.text,
-            },
+        say_texts(
+            ("competition", "flag", "what"),
+            [(flag.competition_id, flag.kind, flag.text) for flag in found.flags],
         )
 
 

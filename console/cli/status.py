@@ -13,7 +13,7 @@ import typer
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of, reading_state
 from mlebench_console.console.cli.engine import engine_text
-from mlebench_console.console.cli.output import say, say_json, say_table
+from mlebench_console.console.cli.output import say, say_json
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.records import IMPORTED
 
@@ -32,7 +32,7 @@ app = new_app()
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
-    from mlebench_console.console.nouns.cause import cause_document, group_text
+    from mlebench_console.console.nouns.cause import CAUSE, group_text
     from mlebench_console.console.views.datasets import totals_of
     from mlebench_console.console.views.sweep import listed_sweeps
     from mlebench_console.engine.control import status
@@ -70,7 +70,7 @@ def status(context: typer.Context, json: Json = False) -> None:
                 "ungradable": [
                     asdict(run) for one in groups if one.kind is CauseKind.UNGRADABLE for run in one.runs
                 ],
-                "causes": [cause_document(one, now) for one in groups],
+                "causes": [CAUSE.document(one, now) for one in groups],
             }
         )
         return

@@ -32,7 +32,7 @@ from mlebench_console.console.cli.output import (
     say_answer,
     say_checks,
     say_json,
-    say_table,
+    say_texts,
     say_wrapped,
 )
 from mlebench_console.console.cli.runs import (
@@ -188,16 +188,17 @@ def _say_forecast(launch: LaunchSweep, found: Forecast) -> None:
     if found.planned:
         say()
         shown = found.planned[:_RUNS_SHOWN]
-        say_table(
-            shown,
-            {
-                "starts after": lambda run: wording.duration(run.starts_after),
-                "competition": lambda run: run.competition_id,
-                "seed": lambda run: str(run.seed),
-                "takes": lambda run: (
-                    f"{'about' if run.measured else 'at most'} {wording.duration(run.seconds)}"
-                ),
-            },
+        say_texts(
+            ("starts after", "competition", "seed", "takes"),
+            [
+                (
+                    wording.duration(run.starts_after),
+                    run.competition_id,
+                    str(run.seed),
+                    f"{'about' if run.measured else 'at most'} {wording.duration(run.seconds)}",
+                )
+                for run in shown
+            ],
             right=("starts after", "seed"),
         )
         more = len(found.planned) - len(shown)

@@ -197,7 +197,7 @@ def _sweep(line: SweepStanding, seen: WatchReport) -> str:
 def _say_json(seen: WatchReport) -> None:
     import json
 
-    from mlebench_console.console.nouns.cause import cause_document
+    from mlebench_console.console.nouns.cause import CAUSE
 
     document = {
         "at": seen.now,
@@ -207,7 +207,7 @@ def _say_json(seen: WatchReport) -> None:
         "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in seen.outages],
         "sweeps": [_document(line, seen) for line in seen.sweeps],
         "needs_you": [
-            cause_document(concern.group, seen.now) for concern in seen.needed if concern.group is not None
+            CAUSE.document(concern.group, seen.now) for concern in seen.needed if concern.group is not None
         ],
     }
     sys.stdout.write(json.dumps(document) + "\n")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mlebench_console.console import wording
+from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
 from mlebench_console.console.nouns.competition import ORDER, split_of
+from mlebench_console.console.roles import Drawing
 from mlebench_console.engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind
 
 
@@ -49,3 +51,31 @@ def cause_document(group: CauseGroup, now: float) -> dict[str, Any]:
         if said is None
         else {"by": said.author, "at": said.at, "reason": said.reason, "until": said.until},
     }
+
+
+def _acknowledged(group: CauseGroup, drawing: Drawing) -> str:
+    known = group.acknowledgement
+    is_hidden = known is not None and group.is_acknowledged(drawing.now)
+    return wording.acknowledged(known) if known is not None and is_hidden else ""
+
+
+def _times(at: float) -> Cell:
+    return Forms((wording.date_and_time(at), wording.day_and_time(at)))
+
+
+CAUSE = Noun[CauseGroup](
+    "cause",
+    key=lambda row: row.key,
+    document=cause_document,
+    fields=(
+        NounField("cause", lambda row, _: row.key, 12),
+        NounField("runs", lambda row, _: f"{len(row.runs):,}", 4, right=True),
+        NounField("sweeps", lambda row, _: ", ".join(row.sweep_ids), 12, grows=40, drop=2),
+        NounField("splits", lambda row, _: "+".join(splits_of(row)), 6, drop=4),
+        NounField("since", lambda row, _: _times(row.since), 11),
+        NounField("newest", lambda row, _: _times(row.newest), 11, drop=3),
+        NounField("relaunch", lambda row, _: "free" if row.is_free else "", 8),
+        NounField("what", lambda row, drawing: group_text(row, drawing.now), 24, grows=REST),
+        NounField("acknowledged", _acknowledged, 16, grows=REST),
+    ),
+)
