@@ -320,7 +320,7 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
                 one.competition_id,
                 said.get(one.state, one.problem),
                 wording.size(one.bytes),
-                one.url if one.state is AccessState.RULES else "",
+                (one.url if one.state is AccessState.RULES else "") or "",
             )
             for one in found
         ],

@@ -54,7 +54,7 @@ def events(
 
 def _say_events(found: tuple[ListedEvent, ...]) -> None:
     say_texts(
-        ("time", "severity", "sweep", "competition", "seed", "kind", "what happened"),
+        ("time", "severity", "sweep", "competition", "seed", "what happened", "kind"),
         [
             (
                 f"{wording.day(one.event.at)} {wording.clock_seconds(one.event.at)}",
@@ -62,8 +62,8 @@ def _say_events(found: tuple[ListedEvent, ...]) -> None:
                 one.event.sweep_id or "",
                 one.event.competition_id or "",
                 "" if one.seed is None else str(one.seed),
-                one.event.kind,
                 ", ".join(filter(None, (one.words, one.ended))),
+                one.event.kind,
             )
             for one in found
         ],

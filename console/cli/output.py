@@ -41,6 +41,8 @@ _LEAST_NAMES = {
     "metric": 20,
 }
 _WIDEST_NAME = 80
+# Sentences, which go below their rows first; without one the last column does.
+_TEXTS = frozenset({"what happened", "what was found", "what", "problem"})
 _TYPED_NAMES = frozenset({"competition", "sweep", "experiment"})
 # Two spaces or more separate columns, for programs that read them.
 _GAP = 2
@@ -168,8 +170,10 @@ def say_texts(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: Co
     """Write rows of texts, for a table that only one command has; names that people type may be cut on a terminal."""
     from mlebench_console.console.fields import REST, NounField
 
+    texts = _TEXTS.intersection(titles) or {titles[-1]}
+
     def column(place: int, title: str) -> NounField[Sequence[str]]:
-        grows = _WIDEST_NAME if title in _LEAST_NAMES else REST if place == len(titles) - 1 else 0
+        grows = _WIDEST_NAME if title in _LEAST_NAMES else REST if title in texts else 0
         return NounField(
             title,
             lambda row, _drawing: row[place],

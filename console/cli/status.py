@@ -5,21 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of, reading_state
 from mlebench_console.console.cli.engine import engine_text
-from mlebench_console.console.cli.output import say, say_json
+from mlebench_console.console.cli.output import say, say_json, say_rows
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.records import IMPORTED
 
 if TYPE_CHECKING:
+    from mlebench_console.console.nouns.sweep import SweepRow
     from mlebench_console.console.views.datasets import Totals
-    from mlebench_console.engine.control import EngineStatus
     from mlebench_console.engine.needs.standing import SweepStanding
     from mlebench_console.engine.runs.causes import CauseGroup
     from mlebench_console.state.records import Sweep
@@ -33,6 +32,7 @@ app = new_app()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
     from mlebench_console.console.nouns.cause import CAUSE, group_text
+    from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.console.views.datasets import totals_of
     from mlebench_console.console.views.sweep import listed_sweeps
     from mlebench_console.engine.control import status
@@ -57,6 +57,7 @@ def status(context: typer.Context, json: Json = False) -> None:
             kaggle = datasets.kaggle(opened)
             failing = outages.current(opened)
             preparing = totals_of(opened, places, engine)
+    rows = [SweepRow(one, engine) for one in known]
     if json:
         say_json(
             {
@@ -66,7 +67,7 @@ def status(context: typer.Context, json: Json = False) -> None:
                 "kaggle": asdict(kaggle),
                 "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in failing],
                 "datasets": None if preparing is None else asdict(preparing),
-                "sweeps": [sweep_facts(line) for line in known],
+                "sweeps": [SWEEP.document(row, now) for row in rows],
                 "ungradable": [
                     asdict(run) for one in groups if one.kind is CauseKind.UNGRADABLE for run in one.runs
                 ],
@@ -89,9 +90,9 @@ def status(context: typer.Context, json: Json = False) -> None:
         say(f"needs   {which}: {group_text(group, now)}")
     if len(needed) > _MOST_CAUSES:
         say(f"needs   {len(needed) - _MOST_CAUSES:,} more causes, see 'mlebench-console runs causes'")
-    if known:
+    if rows:
         say()
-        say_sweeps(known, now, engine)
+        say_sweeps(rows)
     else:
         say("sweeps  none yet; 'mlebench-console sweep launch --help' shows how to launch one")
 
@@ -113,63 +114,13 @@ def datasets_text(found: Totals) -> str:
     return ", ".join(parts)
 
 
-def say_sweeps(
-    lines: Sequence[SweepStanding], now: float, engine: EngineStatus, *, with_medals: bool = True
-) -> None:
+def say_sweeps(rows: Sequence[SweepRow], *, with_medals: bool = True) -> None:
     """Print one line for each sweep."""
-    numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped")
+    from mlebench_console.console.nouns.sweep import SWEEP
 
-    def ends(line: SweepStanding) -> str:
-        end = line.end(engine)
-        return wording.NO_END[end] if isinstance(end, str) else wording.expected(end, now)
-
-    def number(name: str, line: SweepStanding) -> str:
-        return str(getattr(line.counts, name))
-
-    say_table(
-        lines,
-        {
-            "sweep": lambda line: line.sweep.id,
-            "agent": lambda line: line.sweep.spec.agent_id,
-            "state": lambda line: line.sweep.state,
-            **{name: partial(number, name) for name in numbers},
-            **({"medals": _medals} if with_medals else {}),
-            "ends": ends,
-            "created": lambda line: wording.date_and_time(line.sweep.created_at),
-            "": _mark,
-            "notes": lambda line: wording.annotation(line.sweep),
-        },
-        right=numbers,
-        limits={"notes": 60},
-        optional={"": "", "notes": ""},
-        spare=("created",),
-    )
-
-
-def _medals(line: SweepStanding) -> str:
-    return wording.medal_rate(line.interim, line.any_medal, "±")
-
-
-def _mark(line: SweepStanding) -> str:
-    """Return why a sweep's runs are not results; empty if they are."""
-    return "demo data, not a result" if line.counts.demo else ""
-
-
-def sweep_facts(line: SweepStanding) -> dict[str, Any]:
-    """Return the fields of a sweep's record, and how it stands."""
-    return asdict(line.sweep) | {"demo": bool(line.counts.demo)} | standing_document(line)
-
-
-def standing_document(line: SweepStanding) -> dict[str, Any]:
-    """Return a sweep's counts, its medals so far, and its expected end, or the code of why that is not known."""
-    end = line.planned_end
-    return {
-        "counts": asdict(line.counts),
-        "any_medal": None if line.any_medal is None else asdict(line.any_medal),
-        "interim": None if line.interim is None else asdict(line.interim),
-        "ends": None if isinstance(end, str) else asdict(end),
-        "no_end": end if isinstance(end, str) else None,
-    }
+    medals = "medals " if with_medals else ""
+    counts = "total queued live finished failed retrying stopped"
+    say_rows(SWEEP.columns(f"sweep agent state {counts} {medals}ends created result notes"), rows)
 
 
 def spec_text(sweep: Sweep) -> str:

@@ -46,7 +46,7 @@ from mlebench_console.console.cli.runs import (
     say_runs,
     write_note,
 )
-from mlebench_console.console.cli.status import say_sweeps, spec_text, sweep_facts
+from mlebench_console.console.cli.status import say_sweeps, spec_text
 from mlebench_console.engine.options.sweep import OPTIONS, Option, SweepOptions
 from mlebench_console.engine.requests import (
     AssignExperiment,
@@ -262,6 +262,7 @@ def import_groups(
 @app.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """List the sweeps, newest first."""
+    from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.console.views.sweep import listed_sweeps
     from mlebench_console.engine.control import status
     from mlebench_console.engine.needs.standing import read_standings
@@ -269,10 +270,12 @@ def list_(context: typer.Context, json: Json = False) -> None:
     now = time.time()
     with reading_state(context) as database:
         known = read_standings(database, listed_sweeps(database), now)
+    engine = status(places_of(context))
+    rows = [SweepRow(one, engine) for one in known]
     if json:
-        say_json([sweep_facts(line) for line in known])
-    elif known:
-        say_sweeps(known, now, status(places_of(context)))
+        say_json([SWEEP.document(row, now) for row in rows])
+    elif rows:
+        say_sweeps(rows)
     else:
         say("no sweeps yet")
 
@@ -289,6 +292,7 @@ def show(
     """Show one sweep: what was asked for, and every run."""
     from mlebench_console.console.nouns.costs import KnownPrices, sweep_costs
     from mlebench_console.console.nouns.run import RUN, run_rows
+    from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.engine.control import status
     from mlebench_console.engine.needs.standing import read_standings
     from mlebench_console.engine.providers import model_prices
@@ -314,9 +318,10 @@ def show(
         return
     rows_of_runs = run_rows(members, {sweep.id: sweep.spec.time_limit_seconds}, elsewhere)
     costs = sweep_costs(sweep, members, uses, KnownPrices(table), line.counts.medals)
+    listed = SweepRow(line, status(places_of(context)))
     if json:
         say_json(
-            sweep_facts(line)
+            SWEEP.document(listed, now)
             | {
                 "runs": [RUN.document(row, now) for row in rows_of_runs],
                 "model_use": [asdict(use) for found in uses.values() for use in found],
@@ -325,7 +330,7 @@ def show(
             }
         )
         return
-    say_sweeps([line], now, status(places_of(context)), with_medals=False)
+    say_sweeps([listed], with_medals=False)
     say(wording.medals(line.interim, line.any_medal, "±")[0])
     say_notes(sweep)
     for standing in shared:

@@ -214,7 +214,7 @@ def _say_json(seen: WatchReport) -> None:
 
 
 def _document(line: SweepStanding, seen: WatchReport) -> dict[str, Any]:
-    from mlebench_console.console.cli.status import standing_document
+    from mlebench_console.console.nouns.sweep import standing_document
 
     costs, end = seen.costs.get(line.sweep.id), line.planned_end
     return {
