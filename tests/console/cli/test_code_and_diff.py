@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import random
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -55,7 +56,7 @@ def test_the_code_of_the_best_submission_is_listed_shown_and_written(
     assert [(each["path"], each["why"]) for each in found["left_out"]] == [("model.bin", "it is binary")]
     assert "left out: model.bin: it is binary" in cli("runs", "code", "1").out
     assert cli("runs", "code", "1", "--submission", "3", "--file", "main.py").out.endswith("version 3\n")
-    assert "2 best" in cli("runs", "show", "1").out
+    assert re.search(r"  2  best ", cli("runs", "show", "1").out)
     folder = tmp_path / "code"
     assert cli("runs", "code", "1", "-o", folder).code == 0
     assert (folder / "main.py").read_text().endswith("version 2")
