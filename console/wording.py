@@ -112,7 +112,8 @@ def how_it_ended(attempt: Attempt) -> str:
     if attempt.exit_signal is not None:
         return f"{attempt.exit_reason}, signal {attempt.exit_signal}"
     if attempt.exit_code is not None:
-        return f"{attempt.exit_reason}, exit code {attempt.exit_code}".removeprefix("exited, ")
+        reason = "" if attempt.exit_reason == "exited" else f"{attempt.exit_reason}, "
+        return f"{reason}exit code {attempt.exit_code}"
     return attempt.exit_reason
 
 

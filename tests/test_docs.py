@@ -121,7 +121,7 @@ def test_the_architecture_names_packages_and_functions_that_exist_and_leaves_out
     missing = []
     for name in sorted(named):
         try:
-            pkgutil.resolve_name(name)
+            pkgutil.resolve_name(f"mlebench_console.{name}")
         except (ImportError, AttributeError):
             missing.append(name)
     assert missing == []

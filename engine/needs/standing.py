@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlebench_console.engine.needs.waits import QueuedRun, Wait, WaitKind, read_queued_run
-from mlebench_console.engine.scoreboard import (
-    Cell,
-    Interim,
-    Measure,
-    Trial,
-    aggregate,
-    interim_of,
-    results_of,
-)
-from mlebench_console.engine.scoreboard.aggregation import complete_seeds
+from mlebench_console.engine.scoreboard.aggregation import aggregate, complete_seeds, interim_of
+from mlebench_console.engine.scoreboard.model import Cell, Interim, Measure, Trial, results_of
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, NoEnd, end_of_sweep
 from mlebench_console.state import datasets, runs, sweeps

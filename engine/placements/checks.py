@@ -182,7 +182,7 @@ def known_placements(places: Places) -> list[PlacementFacts]:
     for name, profile in profiles.items():
         placement = placement_of(name)
         ours = [attempt for attempt in live if attempt.placement == placement]
-        waiting = sum(bool(attempt.waits_for) for attempt in ours)
+        waiting = sum(attempt.is_in_queue for attempt in ours)
         room = max(0, profile.max_jobs - len(ours))
         try:
             profile_named(placement, places.config_file)

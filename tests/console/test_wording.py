@@ -10,7 +10,7 @@ import pytest
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
 from mlebench_console.engine.needs.waits import job_wait
-from mlebench_console.engine.scoreboard.timeline import ExpectedEnd
+from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, NoEnd
 from mlebench_console.state.records import OwnReason
 from tests.slurm.fake import attempt_of
 
@@ -95,6 +95,12 @@ def test_a_score_reads_like_a_cut_off_only_if_it_is_the_cut_off() -> None:
     assert wording.score_beside(cuts.bronze - 1e-8, cuts) == "<0.91449"
     assert wording.score_beside(cuts.bronze + 1e-8, cuts) == ">0.91449"
     assert wording.score_beside(0.5, cuts) == wording.score_beside(0.5, None) == "0.50000"
+
+
+def test_why_no_end_is_known_has_words_or_stands_elsewhere() -> None:
+    assert set(wording.NO_END) == set(NoEnd)
+    assert wording.sweep_end(NoEnd.DATASETS, 0.0) == "waits for data"
+    assert wording.sweep_end(ExpectedEnd(7260.0, at_most=True), 0.0) == "ends by 02:01"
 
 
 def test_an_end_nearly_a_day_ahead_is_told_with_its_date() -> None:

@@ -53,21 +53,25 @@ def test_what_lasts_until_a_person_acts_is_said_first(state: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "text"),
+    ("engine", "text", "data"),
     [
-        (replace(ROOMY, slots=3.0), "2 of 3 processors are taken"),
-        (replace(ROOMY, gpus=1), "1 of 1 GPUs are taken"),
-        (replace(ROOMY, gpus=0), "the host has no GPU"),
-        (replace(ROOMY, memory_for_runs=10_000_000_000), "8 of 10 GB of memory are taken"),
+        (replace(ROOMY, slots=3.0), "2 of 3 processors are taken", ("processors", 2, 3)),
+        (replace(ROOMY, gpus=1), "1 of 1 GPUs are taken", ("GPUs", 1, 1)),
+        (replace(ROOMY, gpus=0), "the host has no GPU", ("GPUs", 1, 0)),
+        (replace(ROOMY, memory_for_runs=10**10), "8 of 10 GB of memory are taken", ("memory", 8e9, 1e10)),
     ],
 )
-def test_what_the_host_lacks_is_named(state: Database, engine: EngineStatus, text: str) -> None:
+def test_what_the_host_lacks_is_named(
+    state: Database, engine: EngineStatus, text: str, data: tuple[str, float, float]
+) -> None:
     prepare(state)
     sweep = new_sweep(state, SPEC, concurrency=4)
     first, second, *_rest = runs.of_sweep(state, sweep.id)
     start(state, first, at=50.0)
     assert waits(state, second, ROOMY) == []
-    assert [wait.text for wait in waits(state, second, engine)] == [text]
+    (wait,) = waits(state, second, engine)
+    assert (wait.kind, wait.text, wait.needs_person) == (WaitKind.HOST, text, False)
+    assert (wait.subject, wait.taken, wait.of) == data
 
 
 def test_starts_that_are_spaced_out_hold_it_until_the_next_one(state: Database) -> None:
@@ -76,9 +80,8 @@ def test_starts_that_are_spaced_out_hold_it_until_the_next_one(state: Database) 
     first, second, *_rest = runs.of_sweep(state, sweep.id)
     assert waits(state, second, ROOMY)[0].kind is WaitKind.ORDER, "none was started yet"
     start(state, first, at=75.0)
-    assert [wait.text for wait in waits(state, second, ROOMY)] == [
-        "runs of its sweep start 60 s apart, 35 s left"
-    ]
+    (wait,) = waits(state, second, ROOMY)
+    assert (wait.text, wait.until) == ("runs of its sweep start 60 s apart, 35 s left", 135.0)
     found = read_queued_run(state, second, sweep, 135.0)
     assert found is not None and found.waits(ROOMY) == []
 
