@@ -15,6 +15,7 @@ from mlebench_console.engine.control.status import EngineStatus, lock_path, publ
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.loop import USAGE_SECONDS_PER_ATTEMPT
+from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.state import runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, open_for_reading, open_for_writing
@@ -100,7 +101,7 @@ def _sweep(database: Database, name: str, *, hours_ago: float) -> list[Run]:
         agents_dir="/agents",
         competitions=registry.splits()["split75"],
         seeds=3,
-        time_limit_seconds=24 * _HOUR,
+        conditions=RunConditions(24 * _HOUR),
     )
     sweeps.create(
         database,

@@ -28,6 +28,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.conditions import Resources, RunConditions
 from mlebench_console.state import database, datasets, runs, sweeps
 from mlebench_console.state.lifecycle import RunState
 from mlebench_console.state.records import DatasetState, SweepSpec
@@ -79,7 +80,8 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
     folder = Path(tempfile.mkdtemp(prefix="mlebench-queue-"))
     state = database.open_for_writing(folder)
     clock = SystemClock()
-    spec = SweepSpec("dummy", "", (_COMPETITION,), queued, 60.0, runtime="plain", cpus=0.001)
+    conditions = RunConditions(60.0, runtime="plain", resources=Resources(cpus=1e-3))
+    spec = SweepSpec("dummy", "", (_COMPETITION,), queued, conditions)
     sweeps.create(
         state,
         sweep_id="s",
@@ -90,7 +92,7 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
         concurrency=queued,
         now=clock.now(),
     )
-    datasets.set_state(state, _COMPETITION, spec.edition, DatasetState.PREPARED, now=clock.now())
+    datasets.set_state(state, _COMPETITION, spec.conditions.edition, DatasetState.PREPARED, now=clock.now())
     places = Places(folder / "config.toml", folder / "data", folder)
     pool = GpuPool(tuple, clock)
     settings = EngineSettings(cpus=float(queued), memory_gb=1.0)
@@ -145,7 +147,9 @@ def _launch_idle(places: Places, agents: Path) -> None:
     agent.mkdir(parents=True)
     (agent / "start.sh").write_text("exec sleep 100000\n")
     (agent / "config.yaml").write_text("idle:\n  start: idle/start.sh\n")
-    spec = SweepSpec("idle", str(agents), (_COMPETITION,), _LIVE, 100_000.0, cpus=1e-3)
+    spec = SweepSpec(
+        "idle", str(agents), (_COMPETITION,), _LIVE, RunConditions(1e5, resources=Resources(cpus=1e-3))
+    )
     control.ask(places, LaunchSweep(spec=spec, concurrency=_LIVE))
     state = database.open_for_reading(places.state_dir)
     try:

@@ -25,7 +25,7 @@ from aiohttp import web
 from benchmarks.measuring import Comparison, Reading
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import protocol, secrets
-from mlebench_console.environment.runner.docker.temporary import order_without_run
+from mlebench_console.environment.runner.docker.temporary import conditions_without_run, order_without_run
 
 _STREAMS = 64
 _GATEWAYS = 16
@@ -132,7 +132,7 @@ def _gateways(folder: Path, port: int) -> Iterator[list[Path]]:
             order = order_without_run(
                 competition_id="",
                 prepared_dir="",
-                time_limit_seconds=1.0,
+                conditions=conditions_without_run(1.0),
                 providers=(served,),
                 model_token=_TOKEN,
             )

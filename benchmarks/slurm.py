@@ -23,6 +23,7 @@ from mlebench_console.engine.places import Places, own_agents_folder
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Heartbeat, Order
 from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.conditions import Resources, RunConditions
 from mlebench_console.state import database, datasets, sweeps, transitions
 from mlebench_console.state import runs as state_runs
 from mlebench_console.state.records import DatasetState, SweepSpec
@@ -116,7 +117,13 @@ def _make_jobs(places: Places, slurm: Path) -> None:
     state = database.open_for_writing(places.state_dir)
     now, runs = time.time(), _JOBS + _QUEUED
     spec = SweepSpec(
-        "dummy", "", (_COMPETITION,), runs, 86_400.0, runtime="plain", placement="slurm", memory_bytes=1 << 30
+        "dummy",
+        "",
+        (_COMPETITION,),
+        runs,
+        RunConditions(
+            86_400.0, runtime="plain", placement="slurm", resources=Resources(memory_bytes=1 << 30)
+        ),
     )
     with state.transaction():
         sweeps.create(
@@ -129,7 +136,7 @@ def _make_jobs(places: Places, slurm: Path) -> None:
             concurrency=runs,
             now=now,
         )
-        datasets.set_state(state, _COMPETITION, spec.edition, DatasetState.PREPARED, now=now)
+        datasets.set_state(state, _COMPETITION, spec.conditions.edition, DatasetState.PREPARED, now=now)
         lines = []
         prefix = job_prefix(places.state_dir)
         for place, run in enumerate(state_runs.of_sweep(state, "s")[:_JOBS]):
@@ -167,15 +174,8 @@ def _make_directory(
         variables=(),
         secret=False,
         prepared_dir="",
-        edition="v1",
-        runtime=protocol.PLAIN,
-        network="none",
         python_prefix=sys.prefix,
-        time_limit_seconds=86_400,
-        grace_seconds=30,
-        cpus=1,
-        memory_bytes=1 << 30,
-        snapshot_every_seconds=60,
+        conditions=RunConditions(86_400.0, runtime=protocol.PLAIN, resources=Resources(memory_bytes=1 << 30)),
         token=token,
     )
     (folder / protocol.ORDER).write_text(json.dumps(asdict(order)))

@@ -97,7 +97,7 @@ def _soon(moment: float, now: float) -> str:
 
 def placed(attempt: Attempt, wait: Wait | None, now: float) -> str:
     """Write where a batch system runs an attempt, or why it waits; empty for one on the engine's own host."""
-    from mlebench_console.state.records import HERE  # the first frame needs no record
+    from mlebench_console.foundation.conditions import HERE
 
     if attempt.placement == HERE:
         return ""
@@ -150,8 +150,8 @@ def room_left(found: Forecast) -> str:
 def launch_cost(found: Forecast, launch: LaunchSweep) -> str:
     """Write what a launch may cost: its model calls, at most its budget, and its machines' hours."""
     parts = []
-    each = launch.spec.budget_usd
-    budgets = [launch.sweep_budget_usd, None if each is None else each * launch.run_count]
+    each = launch.spec.conditions.models.budget.usd
+    budgets = [launch.sweep_budget.usd, None if each is None else each * launch.run_count]
     known = [budget for budget in budgets if budget is not None]
     models = [] if found.model_usd is None else [f"about {found.model_usd:,.2f} USD by earlier runs"]
     models += [f"at most {min(known):,.2f} USD by its budget"] if known else []

@@ -9,6 +9,7 @@ from mlebench_console.engine.control import RefusedRequest, ask, ensure_running,
 from mlebench_console.engine.demo_data import DEMO_COMPETITIONS
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import LaunchSweep
+from mlebench_console.foundation.conditions import Resources, RunConditions
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.state import database, sweeps
 from mlebench_console.state.records import SweepSpec
@@ -66,10 +67,9 @@ def _launch(demo: Places, name: str, agent_id: str, concurrency: int, cpus: floa
         agents_dir="",
         competitions=DEMO_COMPETITIONS,
         seeds=_SEEDS,
-        time_limit_seconds=300.0,
-        grace_seconds=5.0,
-        grade_every_seconds=2.0,
-        cpus=cpus,
+        conditions=RunConditions(
+            300.0, grace_seconds=5.0, grade_every_seconds=2.0, resources=Resources(cpus=cpus)
+        ),
         demo=True,
     )
     note = "synthetic data, real cut-offs: a demonstration, no result"

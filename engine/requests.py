@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from mlebench_console.competitions.model import Edition
@@ -140,7 +140,7 @@ class LaunchSweep(Request, kind="sweep.launch"):
         concurrency: how many of its runs may be live at once.
         priority: higher goes first.
         experiment: the leaderboard row it belongs to; empty for none.
-        sweep_budget_calls, sweep_budget_tokens, sweep_budget_usd: limits for the model calls of all its runs together.
+        sweep_budget: the limits for the model calls of all its runs together.
     """
 
     spec: SweepSpec
@@ -149,14 +149,7 @@ class LaunchSweep(Request, kind="sweep.launch"):
     priority: int = 0
     experiment: str = ""
     note: str = ""
-    sweep_budget_calls: int | None = None
-    sweep_budget_tokens: int | None = None
-    sweep_budget_usd: float | None = None
-
-    @property
-    def sweep_budget(self) -> Budget:
-        """The limits for the model calls of all its runs together."""
-        return Budget(self.sweep_budget_calls, self.sweep_budget_tokens, self.sweep_budget_usd)
+    sweep_budget: Budget = field(default=Budget(), metadata={"flat": "sweep_budget_"})
 
     @property
     def run_count(self) -> int:

@@ -6,9 +6,21 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import EnumType
-from functools import cache
+from functools import cache, reduce
 from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Record = TypeVar("Record")
 
@@ -103,6 +115,72 @@ def read_fields(record: type[Record], values: Mapping[str, Any]) -> Record:
         [field.name for field in known.values() if field.is_required],
     )
     return record(**{own: found[field.name] for own, field in known.items() if field.name in found})
+
+
+@dataclass(frozen=True)
+class FlatField:
+    """A field of a record or of a record within it: the path to it, and its default, if it has one."""
+
+    path: tuple[str, ...]
+    default: Any = MISSING
+
+
+@cache
+def flat_fields(record: type) -> Mapping[str, FlatField]:
+    """Return the fields of a record and of those within it by flat names, as options and documents have them.
+
+    The flat name is a field's own, unless its metadata has another one as `flat`; that of a record within a record is
+    a prefix of the names in it, by default an empty one.
+    """
+    hints = get_type_hints(record)
+    found: dict[str, FlatField] = {}
+    for one in fields(record):
+        inner = hints[one.name]
+        if not is_dataclass(inner):
+            found[one.metadata.get("flat", one.name)] = FlatField((one.name,), one.default)
+            continue
+        assert isinstance(inner, type)
+        for name, within in flat_fields(inner).items():
+            path = (one.name, *within.path)
+            found[one.metadata.get("flat", "") + name] = FlatField(path, within.default)
+    return found
+
+
+def flat(record: DataclassInstance) -> dict[str, Any]:
+    """Return the values of a record and of those within it by their flat names."""
+    return {name: reduce(getattr, one.path, record) for name, one in flat_fields(type(record)).items()}
+
+
+def differences(one: DataclassInstance, other: DataclassInstance) -> dict[str, tuple[Any, Any]]:
+    """Return the values in which two records of a class differ, by their flat names."""
+    return {
+        name: (value, others)
+        for (name, value), others in zip(flat(one).items(), flat(other).values(), strict=True)
+        if value != others
+    }
+
+
+def from_flat(record: type[Record], values: Mapping[str, Any]) -> Record:
+    """Return a record with values by their flat names, the inverse of `flat`; missing ones have their defaults."""
+    known = flat_fields(record)  # type: ignore[arg-type]  # a class can be hashed
+    parts: dict[str, Any] = {}
+    for name, value in values.items():
+        *folders, last = known[name].path
+        place = parts
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = value
+    return _made(record, parts)
+
+
+def _made(record: type[Record], parts: Mapping[str, Any]) -> Record:
+    hints = get_type_hints(record)
+    return record(
+        **{
+            name: _made(hints[name], value) if is_dataclass(hints[name]) else value
+            for name, value in parts.items()
+        }
+    )
 
 
 def convert(

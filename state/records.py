@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from mlebench_console.foundation.conditions import HERE, RunConditions
+from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepState
@@ -22,50 +24,32 @@ class RequestState(StrEnum):
 
 # The runtime of imported runs, whose conditions are unknown.
 IMPORTED = "imported"
-# The placement of runs on the engine's own host.
-HERE = "here"
 
 
 @dataclass(frozen=True)
 class SweepSpec:
-    """The specification of a sweep as the operator launched it, which never changes."""
+    """The specification of a sweep as the operator launched it, which never changes.
+
+    Attributes:
+        conditions: of each of its runs.
+        raw_dir: raw data to prepare missing datasets from; empty: those of the data directory or Kaggle.
+        demo: whether missing datasets are prepared from synthetic data.
+        retries: how often a run is started again after the infrastructure failed.
+        over_budget: what counts when a run fails because a shared budget is used up: `result` or `relaunch`.
+    """
 
     agent_id: str
     agents_dir: str
     competitions: tuple[str, ...]
     seeds: int
-    time_limit_seconds: float
-    edition: str = "v1"
-    runtime: str = "process"
-    network: str = "none"
-    cpus: float = 1.0
-    memory_bytes: int | None = None
-    gpus: int = 0
-    grace_seconds: float = 30.0
-    grade_every_seconds: float = 60.0
+    conditions: RunConditions
     data_dir: str = ""
     prepare_missing: bool = False
     raw_dir: str = ""
     demo: bool = False
-    allowed_hosts: tuple[str, ...] = ()
-    shm_bytes: int | None = None
-    container_runtime: str = ""
-    container_options: tuple[str, ...] = ()
-    keep_containers: bool = False
-    runs_per_gpu: int = 1
-    idle_limit_seconds: float | None = None
-    disk_limit_bytes: int | None = None
     retries: int = 0
     start_ramp_seconds: float = 0.0
-    obfuscated: bool = False
-    gateway: tuple[str, ...] = ()
-    model_grants: tuple[str, ...] = ()
-    budget_calls: int | None = None
-    budget_tokens: int | None = None
-    budget_usd: float | None = None
-    record_calls: bool = False
     over_budget: str = "result"
-    placement: str = HERE
 
     @property
     def extent(self) -> str:
@@ -103,6 +87,15 @@ class Sweep:
     noted_by: str = ""
     noted_at: float | None = None
     tags: tuple[Tag, ...] = ()
+
+    @property
+    def conditions(self) -> RunConditions:
+        """The conditions of each of its runs."""
+        return self.spec.conditions
+
+    def document(self) -> dict[str, Any]:
+        """Return it as a JSON object, whose `spec` has all conditions of the runs by their flat names."""
+        return asdict(self) | {"spec": flat(self.spec)}
 
 
 @dataclass(frozen=True)

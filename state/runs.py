@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.causes import group_of
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import ENGINE, LIVE, OCCUPYING, FailureClass, RunState, SweepState
-from mlebench_console.state.records import HERE, Attempt, JobFacts, Run
+from mlebench_console.state.records import Attempt, JobFacts, Run
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def mark_demo(database: Database, sweep_id: str, run_id: int | None = None) -> N
         database.execute(
             "UPDATE runs SET demo = COALESCE((SELECT datasets.demo FROM datasets JOIN sweeps"
             " ON sweeps.id = runs.sweep_id WHERE datasets.competition_id = runs.competition_id"
-            f" AND datasets.edition = json_extract(sweeps.spec, '$.edition')), 0) WHERE {chosen} = ?",
+            f" AND datasets.edition = json_extract(sweeps.spec, '$.conditions.edition')), 0) WHERE {chosen} = ?",
             (value,),
         )
 

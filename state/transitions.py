@@ -6,6 +6,7 @@ import json
 import secrets
 from dataclasses import dataclass
 
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.foundation.text import names_of_limits
@@ -25,7 +26,7 @@ from mlebench_console.state.event_records import (
     RunStopped,
 )
 from mlebench_console.state.lifecycle import ENDED, ENGINE, FailureClass, Outcome, RunState, require_allowed
-from mlebench_console.state.records import HERE, Attempt, Run
+from mlebench_console.state.records import Attempt, Run
 
 _TOKEN_BYTES = 6
 _GRADING_WORKS = {"grading_problem": "", "grading_fails_since": None, "grading_retry_at": None}

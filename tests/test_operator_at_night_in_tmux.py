@@ -27,8 +27,9 @@ from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.state import acknowledgements, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, open_for_reading, open_for_writing
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import Grade, Run, SweepSpec
+from mlebench_console.state.records import Grade, Run
 from mlebench_console.state.transitions import Failure
+from tests.conditions import spec_of
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import WAIT_FOR_GO, Harness, eventually
 from tests.terminal import Terminal
@@ -107,7 +108,7 @@ def build(places: Places) -> None:
     """Make 225 runs: 17 that lost their GPU, six that crashed by two causes, 120 with results, the others waiting."""
     database = open_for_writing(places.state_dir)
     with database.transaction():
-        spec = SweepSpec(
+        spec = spec_of(
             agent_id="aide",
             agents_dir="/agents",
             competitions=registry.splits()["split75"],

@@ -36,7 +36,7 @@ from mlebench_console.engine.scoreboard.model import Interim, Standing
 from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, Timeline
 from mlebench_console.environment.gateway.records import ModelCall
 from mlebench_console.environment.runner.code_snapshots import KeptFile, LeftOut
-from mlebench_console.foundation.fields import fields_of
+from mlebench_console.foundation.fields import fields_of, flat_fields
 from mlebench_console.state.event_records import Event
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep, SweepCounts, SweepSpec
 from mlebench_console.state.usage.model_calls import ModelUse
@@ -277,7 +277,9 @@ def subcommands(command: Any) -> dict[str, Any]:
 
 
 def _keys(record: type) -> str:
-    return ", ".join(f"`{field.name}`" for field in fields(record))
+    # What was asked for is written with the conditions of its runs, by flat names.
+    names = flat_fields(record) if record is SweepSpec else [field.name for field in fields(record)]
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def verification_text() -> str:

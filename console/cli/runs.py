@@ -34,6 +34,7 @@ from mlebench_console.console.cli.output import (
     say_rows,
     say_texts,
 )
+from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, RunState
@@ -95,7 +96,7 @@ def list_(
             runs.of_sweep(database, sweeps.get(database, sweep).id) if sweep else runs.of_all_sweeps(database)
         )
         elsewhere = runs.placed_elsewhere(database)
-        limits = {one.id: one.spec.time_limit_seconds for one in sweeps.all_sweeps(database)}
+        limits = {one.id: one.spec.conditions.time_limit_seconds for one in sweeps.all_sweeps(database)}
     how = drawing()
     chosen = [
         row
@@ -176,7 +177,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     engine = control.status(places_of(context))
     (row,) = run_rows(
         [found],
-        {sweep.id: sweep.spec.time_limit_seconds},
+        {sweep.id: sweep.conditions.time_limit_seconds},
         {found.id: attempts[-1]} if attempts else {},
     )
     if json:
@@ -715,16 +716,14 @@ def shell(
             agents_dir=str(agents_dir or ""),
             competitions=(chosen.id,),
             seeds=1,
-            time_limit_seconds=0.0,
-            network=network,
+            conditions=RunConditions(0.0, network=network, allowed_hosts=tuple(allow or ())),
             data_dir=str(data_dir_of(context, None)),
-            allowed_hosts=tuple(allow or ()),
         )
     used = agent_of(spec)
     state_dir = places_of(context).state_dir
     with open_shell(state_dir, chosen, spec, used, terminal=sys.stdin.isatty()) as command:
         complain(
-            f"{used.image_name} on {chosen.id}, network {spec.network}; nothing is kept when the shell ends"
+            f"{used.image_name} on {chosen.id}, network {spec.conditions.network}; nothing is kept when the shell ends"
         )
         code = subprocess.run(command, env=variables(os.environ), check=False).returncode
     raise typer.Exit(code)
@@ -736,10 +735,10 @@ def _say_audit(found: RunAudit) -> None:
     from mlebench_console.console.views.events import event_text
 
     dataset, spec = found.dataset, found.sweep.spec
-    say_runs(run_rows([found.run], {found.sweep.id: spec.time_limit_seconds}))
+    say_runs(run_rows([found.run], {found.sweep.id: spec.conditions.time_limit_seconds}))
     say()
     say(f"agent    {spec.agent_id}, version {found.sweep.agent_version}")
-    say(f"dataset  edition {spec.edition}, descriptions {dataset.descriptions}")
+    say(f"dataset  edition {spec.conditions.edition}, descriptions {dataset.descriptions}")
     hashes = [(dataset.answers_sha256, "answers"), (dataset.sample_submission_sha256, "sample submission")]
     for one in found.attempts:
         attempt = one.attempt

@@ -125,13 +125,13 @@ def say_sweeps(rows: Sequence[SweepRow], *, with_medals: bool = True) -> None:
 
 def spec_text(sweep: Sweep) -> str:
     """Return what was asked for, in one line; of imported runs only what is known."""
-    spec = sweep.spec
-    what = spec.extent
-    limit = f", {wording.limit(spec.time_limit_seconds)} each" if spec.time_limit_seconds else ""
-    if spec.runtime == IMPORTED:
-        return f"{what}{limit}, imported from run groups, graded by edition {spec.edition}"
+    spec, conditions = sweep.spec, sweep.conditions
+    what, seconds = spec.extent, conditions.time_limit_seconds
+    limit = f", {wording.limit(seconds)} each" if seconds else ""
+    if conditions.runtime == IMPORTED:
+        return f"{what}{limit}, imported from run groups, graded by edition {conditions.edition}"
     ramp = f", started {wording.duration(spec.start_ramp_seconds)} apart" if spec.start_ramp_seconds else ""
     return (
-        f"{what}{limit}, edition {spec.edition}, {sweep.concurrency} at once{ramp},"
-        f" priority {sweep.priority}, network {spec.network}, runtime {spec.runtime}"
+        f"{what}{limit}, edition {conditions.edition}, {sweep.concurrency} at once{ramp},"
+        f" priority {sweep.priority}, network {conditions.network}, runtime {conditions.runtime}"
     )

@@ -60,6 +60,7 @@ from mlebench_console.engine.requests import (
     SweepRequest,
 )
 from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass
@@ -155,12 +156,11 @@ def launch(
 
 
 def _dry_run(context: typer.Context, launch: LaunchSweep, *, json: bool) -> None:
-    from mlebench_console.engine.options.sweep import document
     from mlebench_console.engine.sweeps.forecast import forecast
 
     found = forecast(launch, places_of(context), starts_engine=True)
     if json:
-        say_json({"launch": document(launch), "can_launch": found.can_launch, **asdict(found)})
+        say_json({"launch": flat(launch), "can_launch": found.can_launch, **asdict(found)})
     else:
         _say_forecast(launch, found)
     if not found.can_launch:
@@ -172,7 +172,7 @@ def _say_forecast(launch: LaunchSweep, found: Forecast) -> None:
     spec = launch.spec
     say(
         f"{spec.agent_id} on {spec.extent},"
-        f" at most {wording.duration(spec.time_limit_seconds)} each: {plural(launch.run_count, 'run')}"
+        f" at most {wording.duration(spec.conditions.time_limit_seconds)} each: {plural(launch.run_count, 'run')}"
     )
     say(_time_text(found))
     if room := wording.room_left(found):
@@ -316,7 +316,7 @@ def show(
 
         say(write_toml(options_of(launch_of(sweep, rows, own))).rstrip("\n"))
         return
-    rows_of_runs = run_rows(members, {sweep.id: sweep.spec.time_limit_seconds}, elsewhere)
+    rows_of_runs = run_rows(members, {sweep.id: sweep.conditions.time_limit_seconds}, elsewhere)
     costs = sweep_costs(sweep, members, uses, KnownPrices(table), line.counts.medals)
     listed = SweepRow(line, status(places_of(context)))
     if json:

@@ -92,7 +92,7 @@ def read_sweep_costs(
     shared: Mapping[str, tuple[BudgetStanding, ...]],
 ) -> SweepCosts | None:
     """Read the costs of a sweep's model calls, with its shared budgets; None where no gateway counts them."""
-    if not sweep.spec.gateway:
+    if not sweep.conditions.models.gateway:
         return None
     made = sweep_costs(sweep, found, model_calls.by_run(database, sweep.id), prices, medals)
     return made and replace(made, budgets=shared.get(sweep.id, ()))
@@ -106,7 +106,7 @@ def sweep_costs(
     medals: int,
 ) -> SweepCosts | None:
     """Compute the costs of a sweep's model calls; None where no gateway counts them."""
-    if not sweep.spec.gateway:
+    if not sweep.conditions.models.gateway:
         return None
     total = spending_of(chain.from_iterable(uses.values()), prices.table)
     made = SweepCosts(total, None, "", medals, prices.problem)
@@ -140,7 +140,7 @@ def _usual_cost(
     counting = [cost_of(run) for run in found if trial_of(run).counts]
     if counting:
         return statistics.fmean(counting), f"by {len(counting)} ended"
-    limit = sweep.spec.time_limit_seconds
+    limit = sweep.conditions.time_limit_seconds
     rates = []
     for run in found:
         last = max((use.last_at for use in uses.get(run.id, ()) if use.is_latest), default=0.0)

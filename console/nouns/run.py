@@ -25,9 +25,10 @@ from mlebench_console.engine.runs.causes import (
     idle_since,
     lasting_cause,
 )
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState
-from mlebench_console.state.records import HERE, Attempt, Run
+from mlebench_console.state.records import Attempt, Run
 
 # The letters behind the standing of a live run that should be looked at, where there is no room for words.
 IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER = "z", "t", "g"

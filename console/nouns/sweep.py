@@ -58,7 +58,7 @@ SWEEP = Noun[SweepRow](
     "sweep",
     key=lambda row: row.standing.sweep.id,
     document=lambda row, _now: (
-        asdict(row.standing.sweep)
+        row.standing.sweep.document()
         | {"demo": bool(row.standing.counts.demo)}
         | standing_document(row.standing)
     ),

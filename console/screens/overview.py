@@ -286,7 +286,7 @@ class OverviewScreen(ConsoleScreen):
     def _limits(self) -> dict[str, float]:
         """Return the time limit of each sweep."""
         found = () if self._found is None else self._found.sweeps
-        return {line.sweep.id: line.sweep.spec.time_limit_seconds for line in found}
+        return {line.sweep.id: line.sweep.conditions.time_limit_seconds for line in found}
 
     def action_regrade(self) -> None:
         """Retry the failed grading of the line's run, or of all runs of its group."""

@@ -77,6 +77,7 @@ from mlebench_console.engine.runs.causes import group_by_cause
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.amounts import MOST_OF_BUDGET
+from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.text import names_of_limits, plural
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
@@ -204,7 +205,9 @@ class RunScreen(LogScreen):
 
     def tick_seconds(self) -> float:
         """Return a shorter interval for runs with a short time limit."""
-        return self.tick_seconds_within(self._facts.sweep.spec.time_limit_seconds if self._facts else None)
+        return self.tick_seconds_within(
+            self._facts.sweep.conditions.time_limit_seconds if self._facts else None
+        )
 
     def tick(self) -> None:
         """Redraw, and read growing files again."""
@@ -291,7 +294,7 @@ class RunScreen(LogScreen):
         """Relaunch this run."""
         if self._facts is not None:
             sweep = self._facts.sweep
-            limits = {sweep.id: sweep.spec.time_limit_seconds}
+            limits = {sweep.id: sweep.conditions.time_limit_seconds}
             self.app.act(runs.relaunch, [self._facts.run], limits=limits)
 
     def action_stop(self) -> None:
@@ -562,7 +565,7 @@ def _pane_names(current: str, width: int, signs: Signs) -> Pieces:
 
 
 def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Pieces:
-    run, limit = facts.run, facts.sweep.spec.time_limit_seconds
+    run, limit = facts.run, facts.sweep.conditions.time_limit_seconds
     row = RunRow(run, limit, facts.attempt)
     drawn = draw_run(row, Drawing(now, signs))
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
@@ -810,7 +813,7 @@ def _trouble(facts: RunFacts, now: float) -> str:
     run = facts.run
     if run.outcome in _REFUSED and facts.submissions:
         return facts.submissions[-1].message or NO_REASON
-    limits = {facts.sweep.id: facts.sweep.spec.time_limit_seconds}
+    limits = {facts.sweep.id: facts.sweep.conditions.time_limit_seconds}
     groups = group_by_cause([run], limits, {}, now) if run.is_live else ()
     return group_text(groups[0], now) if groups else ""
 
@@ -1107,8 +1110,8 @@ _GPU_MEMORY = re.compile(r", (\d+) GiB$")
 
 def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
     """Return the measured resources of the latest attempt, the scarcest first."""
-    spec = facts.sweep.spec
-    memory = f" of {wording.size(spec.memory_bytes)}" if spec.memory_bytes else ""
+    resources = facts.sweep.conditions.resources
+    memory = f" of {wording.size(resources.memory_bytes)}" if resources.memory_bytes else ""
     of_gpus = _gpu_memory(facts.attempt)
     kinds = [
         _Kind("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %", full=100.0),
@@ -1123,10 +1126,10 @@ def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
             "processors",
             usage.cpu_percent,
             lambda value: f"{value / 100:.2f}",
-            f" of {spec.cpus:g} planned",
-            100.0 * spec.cpus,
+            f" of {resources.cpus:g} planned",
+            100.0 * resources.cpus,
         ),
-        _Kind("memory", usage.memory_bytes, wording.size, memory, float(spec.memory_bytes or 0)),
+        _Kind("memory", usage.memory_bytes, wording.size, memory, float(resources.memory_bytes or 0)),
         _Kind("disk", usage.disk_bytes, wording.size),
         _Kind("network", usage.network_rate, lambda value: f"{wording.size(value)}/s"),
         _Kind("processes", usage.processes, lambda value: f"{value:.0f}"),
@@ -1164,7 +1167,7 @@ def _resources(
     rows_each = (height - len(lines)) // max(1, len(measured)) - 1
     rows_each = max(_FEWEST_CHART_ROWS, min(_MOST_CHART_ROWS, rows_each))
     role: Role = "running" if facts.run.is_live else "dim"
-    if facts.sweep.spec.gpus and not usage.gpu_percent:
+    if facts.sweep.conditions.resources.gpus and not usage.gpu_percent:
         lines.append(Line((("  GPU         not measured", "warn"),)))
     for kind in measured:
         lines.append(Line(kind.title(facts.run.is_live), key=kind.name, selectable=True))
@@ -1174,7 +1177,7 @@ def _resources(
         scale = [kind.number(most), *[""] * (rows_each - 2), "0"]
         for label, row in zip(scale, drawn, strict=True):
             lines.append(Line(((f"{label:>{_SCALE}} ", "dim"), (signs.axis, "faint"), (row, role))))
-    if not facts.sweep.spec.gpus:
+    if not facts.sweep.conditions.resources.gpus:
         lines.append(Line((("  no GPUs were requested", "dim"),)))
     # The cursor can go below the last chart, so that it can be scrolled to.
     return [*lines, Line(key="end", selectable=True)] if len(lines) > height else lines
@@ -1293,10 +1296,10 @@ def _traffic(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
 
 
 def _why_no_calls(facts: RunFacts) -> str:
-    spec = facts.sweep.spec
-    if spec.gateway:
+    conditions = facts.sweep.conditions
+    if conditions.models.gateway:
         return "no model call yet"
-    if spec.network == "models":
+    if conditions.network == "models":
         return "calls pass by the proxy, where bytes alone are counted; --gateway counts tokens too"
     return "model calls are not counted: the sweep was launched without --gateway"
 
@@ -1318,11 +1321,11 @@ def _caveats(facts: RunFacts) -> Iterable[str]:
 
 def _budgets(facts: RunFacts, signs: Signs) -> Iterable[Line]:
     """Draw how much of each budget of the run is used."""
-    spec, spent = facts.sweep.spec, facts.latest_spending
+    budget, spent = facts.sweep.conditions.models.budget, facts.latest_spending
     kinds: tuple[tuple[float, float | None, Callable[[float], str]], ...] = (
-        (spent.charged, spec.budget_usd, money),
-        (spent.tokens, spec.budget_tokens, lambda count: f"{many(int(count))} tokens"),
-        (spent.calls, spec.budget_calls, lambda count: f"{count:,.0f} calls"),
+        (spent.charged, budget.usd, money),
+        (spent.tokens, budget.tokens, lambda count: f"{many(int(count))} tokens"),
+        (spent.calls, budget.calls, lambda count: f"{count:,.0f} calls"),
     )
     for used, limit, number in kinds:
         if limit:
@@ -1431,12 +1434,14 @@ def _config(
 def _settings(facts: RunFacts, order: Order | None, signs: Signs) -> Iterable[_Setting]:
     """Yield the requested configuration, that of the latest attempt, and its paths."""
     spec, attempt, usual = facts.sweep.spec, facts.attempt, usual_values()
+    conditions, resources = spec.conditions, spec.conditions.resources
+    kept = flat(spec)
 
     def option(name: str, field: str, text: str) -> _Setting:
-        return _Setting(name, text, usual=getattr(spec, field) == usual[field])
+        return _Setting(name, text, usual=kept[field] == usual[field])
 
     if facts.competition is not None:
-        edition = edition_named(spec.edition)
+        edition = edition_named(conditions.edition)
         for text in facts.competition.defects_in(edition):
             yield _Setting("known defect", text, is_warning=True)
     if spec.demo:
@@ -1448,22 +1453,21 @@ def _settings(facts: RunFacts, order: Order | None, signs: Signs) -> Iterable[_S
         yield _Setting("limits not enforced", names_of_limits(attempt.unenforced), is_warning=True)
     yield _Setting("agent", spec.agent_id)
     yield _Setting("agent version", facts.sweep.agent_version[:12])
-    yield option("edition", "edition", spec.edition)
-    yield option("time limit", "time_limit_seconds", wording.limit(spec.time_limit_seconds))
-    yield option("runtime", "runtime", attempt.runtime if attempt else spec.runtime)
-    yield option("placement", "placement", attempt.placement if attempt else spec.placement)
+    yield option("edition", "edition", conditions.edition)
+    yield option("time limit", "time_limit_seconds", wording.limit(conditions.time_limit_seconds))
+    yield option("runtime", "runtime", attempt.runtime if attempt else conditions.runtime)
+    yield option("placement", "placement", attempt.placement if attempt else conditions.placement)
     if attempt is not None and attempt.job:
         yield _Setting("job", f"{attempt.job} on {attempt.node}" if attempt.node else attempt.job)
-    yield option("network", "network", spec.network)
-    yield option("processors", "cpus", f"{spec.cpus:g}")
-    yield option(
-        "memory", "memory_bytes", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"
-    )
-    yield option("GPUs", "gpus", "all" if spec.gpus < 0 else str(spec.gpus))
-    yield option("runs per GPU", "runs_per_gpu", str(spec.runs_per_gpu))
-    if spec.gateway:
-        yield option("model gateway", "gateway", ", ".join(spec.gateway))
-    if spec.obfuscated:
+    yield option("network", "network", conditions.network)
+    yield option("processors", "cpus", f"{resources.cpus:g}")
+    memory = wording.size(resources.memory_bytes) if resources.memory_bytes else "not limited"
+    yield option("memory", "memory_bytes", memory)
+    yield option("GPUs", "gpus", "all" if resources.gpus < 0 else str(resources.gpus))
+    yield option("runs per GPU", "runs_per_gpu", str(resources.runs_per_gpu))
+    if conditions.models.gateway:
+        yield option("model gateway", "gateway", ", ".join(conditions.models.gateway))
+    if conditions.obfuscated:
         yield option("description", "obfuscated", "obfuscated")
     if attempt is not None:
         yield _Setting(

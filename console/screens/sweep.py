@@ -170,7 +170,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def tick_seconds(self) -> float:
         """Two seconds for sweeps with a short time limit."""
-        return self.tick_seconds_within(self._board.sweep.spec.time_limit_seconds if self._board else None)
+        return self.tick_seconds_within(
+            self._board.sweep.conditions.time_limit_seconds if self._board else None
+        )
 
     def redraw(self) -> None:
         """Draw the board for the current time."""
@@ -386,7 +388,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def action_relaunch(self) -> None:
         """Relaunch the marked runs, or the one under the cursor."""
         sweep = self.chosen_sweep()
-        limits = {} if sweep is None else {sweep.id: sweep.spec.time_limit_seconds}
+        limits = {} if sweep is None else {sweep.id: sweep.conditions.time_limit_seconds}
         self._act(lambda chosen: self.app.act(runs.relaunch, chosen, limits=limits))
 
     def action_stop(self) -> None:
@@ -660,8 +662,8 @@ def _header(
     spec = sweep.spec
     facts = [
         f"{len(spec.competitions)} {signs.times} {plural(spec.seeds, 'seed')}",
-        f"limit {wording.limit(spec.time_limit_seconds)}",
-        f"edition {spec.edition}",
+        f"limit {wording.limit(sweep.conditions.time_limit_seconds)}",
+        f"edition {sweep.conditions.edition}",
         f"at most {sweep.concurrency} at once",
     ]
     name: list[Piece] = [(" ", "text"), (foreign(sweep.id, 40).rstrip(), "strong")]

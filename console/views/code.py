@@ -6,7 +6,7 @@ import re
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
@@ -27,6 +27,7 @@ from mlebench_console.environment.runner.code_snapshots import (
     read_snapshot,
 )
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
 from mlebench_console.foundation.text import names_of_limits, plural
 from mlebench_console.state import runs, submissions, sweeps
@@ -436,9 +437,7 @@ def configuration(version: Version) -> dict[str, str]:
     """Return the whole configuration of a version, by name; waits for the disk."""
     attempt, spec = version.attempt, version.sweep.spec
     options = {
-        _words(name): _value(name, value)
-        for name, value in asdict(replace(spec, competitions=())).items()
-        if name not in _NOT_OF_A_RUN
+        _words(name): _value(name, value) for name, value in flat(spec).items() if name not in _NOT_OF_A_RUN
     }
     machine = attempt.hardware.in_words() if attempt.hardware else ""
     isolation = {None: wording.UNKNOWN, True: "yes", False: "no"}

@@ -102,7 +102,7 @@ class Troubles:
 
 def read_troubles(database: Database) -> Troubles:
     """Read everything that may need a person."""
-    limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in sweeps.all_sweeps(database)}
+    limits = {sweep.id: sweep.conditions.time_limit_seconds for sweep in sweeps.all_sweeps(database)}
     acknowledged = acknowledgements.all_acknowledgements(database)
     found = runs.troubled(database)
     sweep_of = {run.id: run.sweep_id for run in found}

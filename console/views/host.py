@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from mlebench_console.console.views.run import Point, read_samples
 from mlebench_console.engine.placements import nodes
 from mlebench_console.engine.placements.nodes import Nodes
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, runs
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import HERE, Attempt, Run
+from mlebench_console.state.records import Attempt, Run
 
 HISTORY_SECONDS = 6 * 3600.0
 _BUCKETS = 120

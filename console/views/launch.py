@@ -24,6 +24,7 @@ from mlebench_console.engine.places import Places, agents_folders
 from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.sweeps.forecast import Forecast, forecast
 from mlebench_console.engine.sweeps.launch import launch_of
+from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.problems import Problem, UsageProblem
 from mlebench_console.state import experiments, sweeps
 from mlebench_console.state.database import Database
@@ -99,7 +100,7 @@ class Draft:
 
 
 # The values of a launch without any options; and the options set by another field or by a key.
-_DEFAULTS = options_of(LaunchSweep(spec=SweepSpec("", "", (), 1, 0.0))).given()
+_DEFAULTS = options_of(LaunchSweep(spec=SweepSpec("", "", (), 1, RunConditions(0.0)))).given()
 _SET_ELSEWHERE = frozenset({"split", "minutes", "time_limit", "prepare"})
 
 
@@ -191,7 +192,7 @@ def draft_of_sweep(database: Database, sweep_id: str) -> Draft:
         Problem: there is no such sweep, or it was imported.
     """
     sweep = sweeps.get(database, sweep_id)
-    if sweep.spec.runtime == IMPORTED:
+    if sweep.conditions.runtime == IMPORTED:
         raise UsageProblem(f"sweep {sweep.id} can't be cloned", "it was imported, not launched here")
     budget = budgets.of_group(database, BudgetScope.SWEEP, sweep.id)
     launch = launch_of(sweep, experiments.of_sweep(database, sweep.id), budget)

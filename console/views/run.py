@@ -160,7 +160,7 @@ def run_facts(database: Database, run_id: int, config_file: Path, now: float) ->
         attempts=attempts,
         events=tuple(events.newest(database, run_id=run_id, limit=_EVENTS_SHOWN)),
         submissions=tuple(submissions.of_attempt(database, attempts[-1].id)) if attempts else (),
-        dataset=datasets.find(database, run.competition_id, sweep.spec.edition),
+        dataset=datasets.find(database, run.competition_id, sweep.conditions.edition),
         spending=spending_of(uses, prices.table),
         latest_spending=spending_of(latest, prices.table),
         price_problem=prices.problem if uses else "",
@@ -297,11 +297,12 @@ def _kind(mode: int) -> str:
 
 def order_facts(order: Order) -> list[tuple[str, str]]:
     """Return how the agent is started, as names and values; values whose names suggest secrets are hidden."""
+    gpus = order.conditions.resources.gpus
     facts = [
         ("start script", order.start),
         ("image", order.image),
-        ("GPU", ", ".join(order.gpu_uuids) or (f"{order.gpus}, unknown which" if order.gpus > 0 else "")),
-        ("allowed hosts", ", ".join(order.allowed_hosts)),
+        ("GPU", ", ".join(order.gpu_uuids) or (f"{gpus}, unknown which" if gpus > 0 else "")),
+        ("allowed hosts", ", ".join(order.conditions.allowed_hosts)),
     ]
     rows = [(name, value) for name, value in facts if value]
     rows += [("argument", argument) for argument in without_secrets(order.arguments)]

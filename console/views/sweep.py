@@ -18,9 +18,10 @@ from mlebench_console.console.roles import Drawing
 from mlebench_console.engine.needs.standing import SweepStanding, any_medal_of, read_standings
 from mlebench_console.engine.scoreboard import Cell, Interim, Measure, interim_of
 from mlebench_console.engine.scoreboard.own_runs import trial_of
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.state import datasets, runs, sweeps
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import HERE, Dataset, DatasetState, Sweep
+from mlebench_console.state.records import Dataset, DatasetState, Sweep
 from mlebench_console.state.usage import outages
 from mlebench_console.state.usage.outages import ProviderOutage
 
@@ -141,11 +142,11 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now
         return None
     sweep = next((sweep for sweep in known if sweep.id == sweep_id), _foremost(database, known))
     found = runs.of_sweep(database, sweep.id)
-    missing = _not_prepared(database, sweep.spec.edition)
-    elsewhere = {} if sweep.spec.placement == HERE else runs.placed_elsewhere(database, sweep.id)
+    missing = _not_prepared(database, sweep.conditions.edition)
+    elsewhere = {} if sweep.conditions.placement == HERE else runs.placed_elsewhere(database, sweep.id)
     listed = [
         replace(row, data=_data(missing.get(row.run.competition_id)))
-        for row in run_rows(found, {sweep.id: sweep.spec.time_limit_seconds}, elsewhere)
+        for row in run_rows(found, {sweep.id: sweep.conditions.time_limit_seconds}, elsewhere)
     ]
     rows = _rows(sweep, listed)
     groups = tuple(
@@ -162,7 +163,9 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(listed),
         costs=read_sweep_costs(database, sweep, found, prices, medals, sweep_budgets(database)),
-        outages=tuple(one for one in outages.current(database) if one.provider in sweep.spec.gateway),
+        outages=tuple(
+            one for one in outages.current(database) if one.provider in sweep.conditions.models.gateway
+        ),
     )
 
 

@@ -69,7 +69,7 @@ def timeline(database: Database, sweep_id: str | None, now: float) -> Timeline |
     if not chosen:
         return None
     found = read_timeline(database, chosen, now)
-    limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in chosen}
+    limits = {sweep.id: sweep.conditions.time_limit_seconds for sweep in chosen}
     stuck = {
         run.id: trouble[1]
         for run in runs.live(database)

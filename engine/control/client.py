@@ -218,7 +218,7 @@ def stop_all_runs(places: Places) -> None:
         stoppable = [run for run in runs.live(state) if run.state is not RunState.GRADING]
         if stoppable:
             ask(places, StopRuns(runs=tuple(ChosenRun(run.id, run.attempts) for run in stoppable)))
-        grace = max((sweep.spec.grace_seconds for sweep in everything), default=0.0)
+        grace = max((sweep.conditions.grace_seconds for sweep in everything), default=0.0)
         give_up = time.monotonic() + grace + _MARGIN_SECONDS
         while left := runs.live(state):
             if time.monotonic() > give_up:

@@ -195,7 +195,7 @@ class DatasetRequests:
 def sweep_in_need_of(database: Database, competition_id: str, editions: Set[Edition]) -> str | None:
     """Return a sweep with unfinished runs on a competition in one of these editions; None: its data are not needed."""
     for sweep in sweeps.all_sweeps(database):
-        if sweep.spec.edition in editions and competition_id in sweep.spec.competitions:
+        if sweep.conditions.edition in editions and competition_id in sweep.spec.competitions:
             of_it = [run for run in runs.of_sweep(database, sweep.id) if run.competition_id == competition_id]
             if not all(run.has_ended for run in of_it):
                 return sweep.id

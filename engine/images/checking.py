@@ -14,7 +14,11 @@ from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.daemon import daemon_problems
 from mlebench_console.environment.runner.docker.plans import ContainerPlan
-from mlebench_console.environment.runner.docker.temporary import order_without_run, temporary_containers
+from mlebench_console.environment.runner.docker.temporary import (
+    conditions_without_run,
+    order_without_run,
+    temporary_containers,
+)
 from mlebench_console.foundation import files
 
 if TYPE_CHECKING:
@@ -76,7 +80,7 @@ def check(
         order = order_without_run(
             competition_id=_COMPETITION,
             prepared_dir=str(prepared),
-            time_limit_seconds=_SECONDS,
+            conditions=conditions_without_run(_SECONDS),
             image=image,
             grader_image=GRADER_IMAGE,
             gpu_uuids=gpu_uuids,

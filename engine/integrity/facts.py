@@ -249,7 +249,7 @@ def network_use(subject: ExaminedRun) -> Iterator[Finding]:
         value = sample.get("network_bytes")
         if isinstance(value, int | float) and value > most:
             most = float(value)
-    if most and subject.spec.network == "none":
+    if most and subject.spec.conditions.network == "none":
         text = f"{most:,.0f} bytes went over the network, though the run was to have none"
         yield Finding(SUSPICIOUS, text, (), {"bytes": most})
 
@@ -312,7 +312,7 @@ def timing(subject: ExaminedRun) -> Iterator[Finding]:
 
 def unused_gpu(subject: ExaminedRun) -> Iterator[Finding]:
     """Find a run that never used its GPUs, where their use was measured."""
-    if not subject.spec.gpus or subject.final is None:
+    if not subject.spec.conditions.resources.gpus or subject.final is None:
         return
     shares = [
         float(value)

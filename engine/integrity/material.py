@@ -73,7 +73,7 @@ class ExaminedRun:
     @property
     def dataset(self) -> DatasetFolder:
         """The folder of its dataset, which may have been removed."""
-        edition = edition_named(self.spec.edition)
+        edition = edition_named(self.spec.conditions.edition)
         return dataset_folder(self.competition, self.spec.data_dir or None, edition)
 
     @property

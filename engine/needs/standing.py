@@ -111,7 +111,7 @@ def _standing(
     queued = sorted(
         (run for run in members if run.state is RunState.QUEUED),
         # Runs whose data are missing let others go first.
-        key=lambda run: ((run.competition_id, sweep.spec.edition) not in prepared, run.position),
+        key=lambda run: ((run.competition_id, sweep.conditions.edition) not in prepared, run.position),
     )
     return SweepStanding(
         sweep,

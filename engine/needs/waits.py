@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from mlebench_console.engine.runs.budgets import standings
 from mlebench_console.engine.runs.scheduling import wait_seconds
 from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, expected_start
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import datasets, runs, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState, SweepState
-from mlebench_console.state.records import HERE, Attempt, Dataset, DatasetState, OwnReason, Run, Sweep
+from mlebench_console.state.records import Attempt, Dataset, DatasetState, OwnReason, Run, Sweep
 from mlebench_console.state.usage import budgets, outages
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class QueuedRun:
                 f"all {slots:,} slots of its sweep are taken" if slots > 1 else "its sweep runs one at a time"
             )
             yield _wait(WaitKind.SLOTS, text, "slots", self.live, slots)
-        elif spec.placement == HERE and engine is not None:
+        elif self.sweep.conditions.placement == HERE and engine is not None:
             yield from self._of_host(engine)
         since = None if self.last_start is None else self.now - self.last_start
         if self.last_start is not None and since is not None and 0 <= since < spec.start_ramp_seconds:
@@ -154,16 +155,16 @@ class QueuedRun:
 
     def _of_host(self, engine: EngineStatus) -> Iterator[Wait]:
         """Yield what this host lacks for it."""
-        spec = self.sweep.spec
-        if engine.slots is not None and self.cpus + spec.cpus > engine.slots + _TOLERANCE:
+        resources = self.sweep.conditions.resources
+        if engine.slots is not None and self.cpus + resources.cpus > engine.slots + _TOLERANCE:
             text = f"{self.cpus:g} of {engine.slots:g} processors are taken"
             yield _wait(WaitKind.HOST, text, "processors", self.cpus, engine.slots)
-        memory = engine.memory_for_runs
-        if spec.memory_bytes and memory is not None and self.memory_bytes + spec.memory_bytes > memory:
+        memory, needed = engine.memory_for_runs, resources.memory_bytes
+        if needed and memory is not None and self.memory_bytes + needed > memory:
             text = f"{self.memory_bytes / 1e9:.0f} of {memory / 1e9:.0f} GB of memory are taken"
             yield _wait(WaitKind.HOST, text, "memory", self.memory_bytes, memory)
-        if spec.gpus and engine.gpus is not None:
-            wanted = engine.gpus if spec.gpus < 0 else spec.gpus / spec.runs_per_gpu
+        if resources.gpus and engine.gpus is not None:
+            wanted = engine.gpus if resources.gpus < 0 else resources.gpus * resources.gpu_share
             if not engine.gpus or self.gpus + wanted > engine.gpus + _TOLERANCE:
                 text = (
                     f"{self.gpus:g} of {engine.gpus} GPUs are taken" if engine.gpus else "the host has no GPU"
@@ -186,13 +187,13 @@ def read_queued_run(
     members = runs.of_sweep(database, sweep.id) if members is None else members
     held = runs.occupying_counts(database)
     of_host = [
-        (each.spec, held.get(each.id, 0))
+        (each.conditions.resources, held.get(each.id, 0))
         for each in sweeps.with_work(database)
-        if each.spec.placement == HERE and held.get(each.id)
+        if each.conditions.placement == HERE and held.get(each.id)
     ]
     live = held.get(sweep.id, 0)
     # Where this host is full before the sweep's concurrency is reached, the sweep has the slots that it has now.
-    slots = max(1, live) if sweep.spec.placement == HERE else sweep.concurrency
+    slots = max(1, live) if sweep.conditions.placement == HERE else sweep.concurrency
     away = outages.unreachable(database)
     shared = budgets.of_sweep(database, sweep.id)
     return QueuedRun(
@@ -200,11 +201,11 @@ def read_queued_run(
         sweep,
         ahead=sum(other.state is RunState.QUEUED and other.position < run.position for other in members),
         live=live,
-        cpus=sum(spec.cpus * count for spec, count in of_host),
-        memory_bytes=sum((spec.memory_bytes or 0) * count for spec, count in of_host),
-        gpus=sum(max(0, spec.gpus) / spec.runs_per_gpu * count for spec, count in of_host),
-        dataset=datasets.find(database, run.competition_id, sweep.spec.edition),
-        unreachable=tuple(sorted(away.intersection(sweep.spec.gateway))),
+        cpus=sum(each.cpus * count for each, count in of_host),
+        memory_bytes=sum((each.memory_bytes or 0) * count for each, count in of_host),
+        gpus=sum(max(0, each.gpus) * each.gpu_share * count for each, count in of_host),
+        dataset=datasets.find(database, run.competition_id, sweep.conditions.edition),
+        unreachable=tuple(sorted(away.intersection(sweep.conditions.models.gateway))),
         full_budgets=tuple(
             f"{one.budget.scope} {one.budget.name}" for one in standings(database, shared) if not one.has_room
         ),
@@ -214,7 +215,7 @@ def read_queued_run(
             members,
             run.id,
             concurrency=slots,
-            limit_seconds=sweep.spec.time_limit_seconds,
+            limit_seconds=sweep.conditions.time_limit_seconds,
             now=now,
         )
         if sweep.state is SweepState.ACTIVE

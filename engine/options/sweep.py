@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType
@@ -21,9 +21,9 @@ from mlebench_console.competitions.model import EDITIONS
 from mlebench_console.engine.places import Places, own_agents_folder
 from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.environment.runner.process.runtimes import NETWORKS, RUNTIMES
-from mlebench_console.foundation.fields import Bounds, FieldError, convert
+from mlebench_console.foundation.conditions import HERE
+from mlebench_console.foundation.fields import Bounds, FieldError, convert, flat, flat_fields, from_flat
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
-from mlebench_console.state.records import HERE, SweepSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9
@@ -120,7 +120,7 @@ class Option:
         if self.unit == 1:
             return value
         kept = round(value * self.unit) if self.unit == _GB else value * self.unit
-        return kept or (None if _SPEC_DEFAULTS[self.kept_as] is None else kept)
+        return kept or (None if _DEFAULTS[self.kept_as] is None else kept)
 
     def from_text(self, text: str) -> Any:
         """Parse the text of a form field; None for an empty one.
@@ -464,7 +464,8 @@ def _options() -> Iterator[Option]:
         )
 
 
-_SPEC_DEFAULTS = {each.name: each.default for each in fields(SweepSpec)}
+# The defaults of what a launch stores, by flat names; MISSING for what must be given.
+_DEFAULTS = {name: each.default for name, each in flat_fields(LaunchSweep).items()}
 OPTIONS = tuple(_options())
 FORM_OPTIONS = tuple(
     option
@@ -475,25 +476,11 @@ FORM_OPTIONS = tuple(
 
 
 def usual_values() -> dict[str, Any]:
-    """Return the default of each field of `SweepSpec` that has one."""
+    """Return the default of each value that a launch stores, by its flat name."""
     kept = {
         option.kept_as: option.to_kept(option.default) for option in OPTIONS if option.default is not None
     }
-    return {name: kept.get(name, default) for name, default in _SPEC_DEFAULTS.items()}
-
-
-# What belongs to a launch as a whole, not to its specification.
-_OWN = {each.name for each in fields(LaunchSweep)} - {"spec"}
-
-
-def kept(launch: LaunchSweep, option: Option) -> Any:
-    """Return the stored value of an option."""
-    return getattr(launch if option.kept_as in _OWN else launch.spec, option.kept_as)
-
-
-def document(launch: LaunchSweep) -> dict[str, Any]:
-    """Return a launch as a flat record for JSON."""
-    return asdict(launch.spec) | {name: getattr(launch, name) for name in _OWN}
+    return _DEFAULTS | kept
 
 
 def resolve(options: SweepOptions, places: Places) -> LaunchSweep:
@@ -539,16 +526,17 @@ def completed(options: SweepOptions, competitions: tuple[str, ...], places: Plac
         option.kept_as: option.to_kept(given[option.name]) for option in OPTIONS if option.name in given
     }
     values |= {"competitions": competitions, "data_dir": str(places.data_dir)}
-    own = {name: values.pop(name) for name in _OWN if name in values}
-    return LaunchSweep(spec=SweepSpec(**{name: value for name, value in values.items() if name}), **own)
+    values.pop("", None)
+    return from_flat(LaunchSweep, values)
 
 
 def options_of(launch: LaunchSweep) -> SweepOptions:
     """Return the options that give this launch."""
+    kept = flat(launch)
     given: dict[str, tuple[str, Any]] = {}
     for option in OPTIONS:
         if option.kept_as and option.kept_as not in given:
-            given[option.kept_as] = (option.name, option.from_kept(kept(launch, option)))
+            given[option.kept_as] = (option.name, option.from_kept(kept[option.kept_as]))
     found = dict(given.values())
     if found["agents_dir"] == str(own_agents_folder()):
         found["agents_dir"] = None
@@ -557,8 +545,9 @@ def options_of(launch: LaunchSweep) -> SweepOptions:
 
 def impossible(launch: LaunchSweep) -> Iterator[UsageProblem]:
     """Yield a problem for each invalid option of a launch, independent of this host."""
+    kept = flat(launch)
     for option in OPTIONS:
-        value = kept(launch, option) if option.kept_as else None
+        value = kept.get(option.kept_as)
         if option.choices and value not in option.choices:
             known = ", ".join(option.choices)
             yield UsageProblem(f"there is no {option.name} '{value}'", "", f"Choose one of {known}.")

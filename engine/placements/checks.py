@@ -41,15 +41,17 @@ from mlebench_console.engine.settings import SlurmProfile, slurm_profiles
 from mlebench_console.engine.space import existing
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import runtimes
+from mlebench_console.foundation.conditions import HERE, Resources, RunConditions
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.state import database, runs
 from mlebench_console.state.database import NETWORK_FILE_SYSTEMS, file_system_of
-from mlebench_console.state.records import HERE, Attempt, SweepSpec
+from mlebench_console.state.records import Attempt, SweepSpec
 
 # A job name that no other job has, because jobs wait for others of the same name.
 _TRIED_NAME = "mlebench-check"
 _ANSWER_SECONDS = 30.0
-_SMALL = SweepSpec("", "", (), 1, 300.0, memory_bytes=256 << 20)
+_SMALL = RunConditions(300.0, resources=Resources(memory_bytes=256 << 20))
+_SMALL_WITH_GPU = replace(_SMALL, resources=replace(_SMALL.resources, gpus=1))
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def staging_check(spec: SweepSpec, profile: SlurmProfile) -> float:
     """
     longest = 0.0
     for competition in (registry.get(name) for name in spec.competitions):
-        folder = dataset_folder(competition, spec.data_dir, edition_named(spec.edition))
+        folder = dataset_folder(competition, spec.data_dir, edition_named(spec.conditions.edition))
         if is_prepared(competition, folder):
             longest = max(longest, staging_seconds(folder.prepared, profile))
             if profile.staging == protocol.SQUASHFS:
@@ -139,7 +141,7 @@ def _estimate_or_problem(spec: SweepSpec, profile: SlurmProfile, _period: int) -
 def _estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
     commands = SlurmCommands(os.environ)
     staging = staging_check(spec, profile)
-    needed = job_seconds(spec, profile, staging)
+    needed = job_seconds(spec.conditions, profile, staging)
     wanted = _partitions(commands, profile)
     limit = _longest(wanted)
     if limit is not None and limit < needed:
@@ -150,16 +152,18 @@ def _estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
             "Give a lower --hours, or another partition in its table of config.toml.",
         )
     _require_account(commands, profile)
-    start = commands.try_out(job_options_of(spec, profile, staging))
+    start = commands.try_out(job_options_of(spec.conditions, profile, staging))
     said = start.message
     if wanted and not any(one.has_nodes for one in wanted.values()):
         said = "jobs would wait: no node of the partition takes any now"
     return JobEstimate(start.partition or profile.partition, needed, limit, start.at, start.node, said)
 
 
-def job_options_of(spec: SweepSpec, profile: SlurmProfile, staging: float) -> list[str]:
+def job_options_of(conditions: RunConditions, profile: SlurmProfile, staging: float) -> list[str]:
     """Return the options of sbatch for a job that is only tested."""
-    return job_options(spec, _TRIED_NAME, "", Path(tempfile.gettempdir()), profile, staging_seconds=staging)
+    return job_options(
+        conditions, _TRIED_NAME, "", Path(tempfile.gettempdir()), profile, staging_seconds=staging
+    )
 
 
 def known_placements(places: Places) -> list[PlacementFacts]:
@@ -277,7 +281,7 @@ def _check_nodes(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Che
         return
     one = gres_option(1, profile)
     try:
-        commands.try_out(job_options_of(replace(_SMALL, gpus=1), profile, 0.0))
+        commands.try_out(job_options_of(_SMALL_WITH_GPU, profile, 0.0))
     except SlurmRefuses as problem:
         step = "Write gres in its table as 'scontrol show node' names it; sweeps without GPUs need none."
         yield Check(True, f"no GPU can be had as {one}: {problem.why}", step, warns=True)

@@ -10,7 +10,6 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from mlebench_console.engine.placements.commands import output_option
 from mlebench_console.engine.settings import SlurmProfile, slurm_profiles
@@ -18,8 +17,8 @@ from mlebench_console.environment.container import output
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.conditions import HERE, RunConditions
 from mlebench_console.foundation.problems import UsageProblem
-from mlebench_console.state.records import HERE
 
 SLURM = "slurm"
 _DEFAULT = "default"
@@ -36,30 +35,6 @@ _OWN_OPTIONS = frozenset(
     }
 )
 _OWN_LETTERS = ("-J", "-o", "-e", "-d", "-a", "-M", "-D", "-W", "-t")
-
-
-class JobSize(Protocol):
-    """What a job must have room for: an order, or the options of a sweep."""
-
-    @property
-    def time_limit_seconds(self) -> float:
-        """The time limit of its agent."""
-
-    @property
-    def grace_seconds(self) -> float:
-        """How long the agent has to end."""
-
-    @property
-    def cpus(self) -> float:
-        """Its processors."""
-
-    @property
-    def memory_bytes(self) -> int | None:
-        """The memory of its agent."""
-
-    @property
-    def gpus(self) -> int:
-        """Its GPUs."""
 
 
 def profile_named(placement: str, config_file: Path) -> SlurmProfile:
@@ -114,9 +89,14 @@ def job_prefix(state_dir: Path) -> str:
     return f"mlebench-{identity}-"
 
 
-def job_seconds(size: JobSize, profile: SlurmProfile, staging_seconds: float) -> float:
+def job_seconds(conditions: RunConditions, profile: SlurmProfile, staging_seconds: float) -> float:
     """Return the time limit of a job: staging, its agent's limit, twice the grace, cleaning up, and the slack."""
-    own = size.time_limit_seconds + 2 * size.grace_seconds + output.TIDY_SECONDS + 2 * _SIGNAL_SECONDS
+    own = (
+        conditions.time_limit_seconds
+        + 2 * conditions.grace_seconds
+        + output.TIDY_SECONDS
+        + 2 * _SIGNAL_SECONDS
+    )
     return staging_seconds + own + profile.slack_minutes * 60
 
 
@@ -142,7 +122,7 @@ def gres_option(gpus: int, profile: SlurmProfile) -> str:
 
 
 def job_options(
-    size: JobSize,
+    conditions: RunConditions,
     name: str,
     comment: str,
     folder: Path,
@@ -151,8 +131,9 @@ def job_options(
     staging_seconds: float = 0.0,
 ) -> list[str]:
     """Return the options of sbatch for an attempt."""
-    memory = None if size.memory_bytes is None else size.memory_bytes + _OWN_MEMORY_BYTES
-    before_end = max(_SHORTEST_SIGNAL, math.ceil(size.grace_seconds + _SIGNAL_SECONDS))
+    resources = conditions.resources
+    memory = None if resources.memory_bytes is None else resources.memory_bytes + _OWN_MEMORY_BYTES
+    before_end = max(_SHORTEST_SIGNAL, math.ceil(conditions.grace_seconds + _SIGNAL_SECONDS))
     return given_options(
         {
             "job-name": name,
@@ -163,10 +144,10 @@ def job_options(
             # Two jobs of one attempt, after a submission with an unknown result, never run at the same time.
             "dependency": "singleton",
             "signal": f"B:TERM@{before_end}",
-            "time": str(math.ceil(job_seconds(size, profile, staging_seconds) / 60)),
-            "cpus-per-task": str(math.ceil(size.cpus)),
+            "time": str(math.ceil(job_seconds(conditions, profile, staging_seconds) / 60)),
+            "cpus-per-task": str(math.ceil(resources.cpus)),
             "mem": "" if memory is None else f"{math.ceil(memory / (1 << 20))}M",
-            "gres": gres_option(size.gpus, profile),
+            "gres": gres_option(resources.gpus, profile),
             "exclude": profile.exclude,
         },
         profile,

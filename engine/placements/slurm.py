@@ -215,7 +215,9 @@ class Slurm:
         folder = (self._state_dir / attempt.directory).resolve()
         order = protocol.read(folder / protocol.ORDER, Order)
         staging = staging_seconds(Path(order.prepared_dir), used.profile)
-        record = JobRecord(used.profile.silent_seconds, is_isolated=order.runtime != protocol.PLAIN)
+        record = JobRecord(
+            used.profile.silent_seconds, is_isolated=order.conditions.runtime != protocol.PLAIN
+        )
         name = f"{self.prefix}{attempt.token}"
         placed = _Placed(attempt, name, folder, order, used, staging, record, Unsubmitted())
         if (folder / protocol.JOB_CLAIM).exists():
@@ -268,7 +270,7 @@ class Slurm:
             self._note(placed, replace(placed.record, has_report=True))
             self._cancel(placed)
         else:
-            patience = placed.order.grace_seconds + 2 * _MARGIN_SECONDS
+            patience = placed.order.conditions.grace_seconds + 2 * _MARGIN_SECONDS
             self._note(placed, replace(placed.record, stop_by=self._clock.monotonic() + patience))
 
     def forget(self, attempt: Attempt) -> None:
@@ -339,7 +341,9 @@ class Slurm:
         self._note(placed, replace(placed.record, submissions=placed.record.submissions + 1))
         comment = f"{order.sweep_id}/{order.competition_id}/seed-{order.seed}/attempt-{order.attempt}"
         staging = placed.staging_seconds
-        options = job_options(order, placed.name, comment, placed.folder, profile, staging_seconds=staging)
+        options = job_options(
+            order.conditions, placed.name, comment, placed.folder, profile, staging_seconds=staging
+        )
         script = placed.folder / protocol.JOB_SCRIPT
         answer = self._worker.submit(self._commands.submit, script, options)
         return _Call(turn, answer, partial(self._take_number, placed), partial(self._fail_to_submit, placed))

@@ -96,7 +96,7 @@ class CauseGroup:
 
 def read_causes(database: Database, now: float, sweep_id: str | None = None) -> tuple[CauseGroup, ...]:
     """Read all groups, or those of one sweep's runs, the most urgent first, including acknowledged ones."""
-    limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in sweeps.all_sweeps(database)}
+    limits = {sweep.id: sweep.conditions.time_limit_seconds for sweep in sweeps.all_sweeps(database)}
     known = acknowledgements.all_acknowledgements(database)
     found = [run for run in runs.troubled(database) if sweep_id in (None, run.sweep_id)]
     return group_by_cause(found, limits, known, now, retried(database))

@@ -78,7 +78,7 @@ class LiveGrading:
                 return
             if not self._is_due(submission, final):
                 continue
-            every = self._sweep_of(submission).spec.grade_every_seconds
+            every = self._sweep_of(submission).spec.conditions.grade_every_seconds
             self._next_at[submission.attempt_id] = now + every
             try:
                 work = self._work_on(submission)
@@ -138,9 +138,9 @@ class LiveGrading:
             self._state_dir / submission.path,
             run.competition_id,
             data_dir=sweep.spec.data_dir,
-            edition=edition_named(sweep.spec.edition),
+            edition=edition_named(sweep.conditions.edition),
         )
-        descriptions = OBFUSCATED if order is not None and order.obfuscated else None
+        descriptions = OBFUSCATED if order is not None and order.conditions.obfuscated else None
         return _Work(submission, replace(request, sha256=submission.sha256), descriptions)
 
     def _keep(self, work: _Work, report: Report) -> None:

@@ -40,8 +40,9 @@ from mlebench_console.environment.runner.protocol import (
     Unsearched,
 )
 from mlebench_console.foundation import jsonlines
-from mlebench_console.foundation.amounts import MOST_OF_BUDGET, Amounts, Budget
+from mlebench_console.foundation.amounts import MOST_OF_BUDGET, Amounts
 from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.jsonlines import Lines
 from mlebench_console.foundation.problems import DataProblem, Problem
@@ -51,7 +52,7 @@ from mlebench_console.state import events, runs, submissions, sweeps, transition
 from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import HERE, Attempt, Run
+from mlebench_console.state.records import Attempt, Run
 from mlebench_console.state.submissions import Snapshot
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import model_calls, network_use, outages
@@ -602,8 +603,7 @@ class Intake:
 
 def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
     """Return the used share of an attempt's budget, of the unit that is nearest to its limit."""
-    budget = Budget(order.budget_calls, order.budget_tokens, order.budget_usd)
-    return sum((use.amounts for use in uses), Amounts()).share_of(budget)
+    return sum((use.amounts for use in uses), Amounts()).share_of(order.conditions.models.budget)
 
 
 def _end_of(call: ModelCall) -> CallEnd | None:

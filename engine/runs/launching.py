@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 
@@ -36,13 +36,6 @@ from mlebench_console.foundation import files
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.records import Attempt, Run, Sweep, SweepSpec
 
-# Options that sweeps and orders have under the same name, without those that an order derives from others.
-_SAME_OPTIONS = tuple(
-    sorted(
-        {one.name for one in fields(Order)}
-        & {one.name for one in fields(SweepSpec)} - {"agent_id", "obfuscated", "runtime"}
-    )
-)
 # Marks the agent's own secrets among the gateway's keys; environment variables have no spaces in their names.
 _OF_THE_AGENT = "of the agent"
 
@@ -111,7 +104,7 @@ def hand_over(
             order = replace(order, variables=kept)
             prices = tuple((name, prices_given(price)) for name, price in models.own_prices.items())
             order = replace(order, providers=providers, model_token=token, model_prices=prices)
-            if order.record_calls:
+            if order.conditions.models.record_calls:
                 # The gateway keeps the agent's secrets out of recordings too, not only out of logs.
                 keys |= {f"{_OF_THE_AGENT} {number}": value for number, value in enumerate(launch.secrets)}
             secrets.leave_keys(folder, keys)
@@ -119,7 +112,7 @@ def hand_over(
             variables = {name: value for name, value in launch.environment.items() if name not in addresses}
             own = layout.with_hidden_arguments(variables, launch.arguments)
             secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
-        if order.obfuscated:
+        if order.conditions.obfuscated:
             _write_description(folder, order)
         if ordered is None:
             files.remove_partials(folder)  # no other process writes there before the order exists
@@ -180,12 +173,12 @@ def make_order(
     Raises:
         EnvironmentProblem: its exported image in `images` is missing, or was made from other files.
     """
-    spec = sweep.spec
+    spec, conditions = sweep.spec, sweep.conditions
     competition = registry.get(run.competition_id)
     image_labels: tuple[tuple[str, str], ...] = ()
     grader_labels: tuple[tuple[str, str], ...] = ()
     image_file = None
-    uses_image_file = runtimes.needs_image_file(spec.runtime, has_image=agent.dockerfile is not None)
+    uses_image_file = runtimes.needs_image_file(conditions.runtime, has_image=agent.dockerfile is not None)
     # Only where an image is used: they name the files that it is built from, which take a tenth of a second to hash.
     if uses_image_file or attempt.runtime == protocol.DOCKER:
         own_image, grader_image = images_of_runs(agent, kept=has_snapshot(sweep))
@@ -193,7 +186,6 @@ def make_order(
         if uses_image_file:
             image_file = find_exported(own_image, images)
     return Order(
-        **{name: getattr(spec, name) for name in _SAME_OPTIONS},
         version=protocol.VERSION,
         attempt_id=attempt.id,
         sweep_id=run.sweep_id,
@@ -209,18 +201,22 @@ def make_order(
         arguments=start_arguments(agent),
         variables=start_variables(agent),
         secret=bool(required_secrets(agent)),
-        prepared_dir=str(dataset_folder(competition, spec.data_dir, edition_named(spec.edition)).prepared),
-        runtime=attempt.runtime,
+        prepared_dir=str(
+            dataset_folder(competition, spec.data_dir, edition_named(conditions.edition)).prepared
+        ),
         python_prefix=sys.prefix,
-        snapshot_every_seconds=spec.grade_every_seconds,
+        conditions=replace(
+            conditions,
+            runtime=attempt.runtime,
+            obfuscated=conditions.obfuscated or wants_obfuscated(agent),
+        ),
         image=agent.image_name,
         grader_image=GRADER_IMAGE,
         image_labels=image_labels,
         grader_labels=grader_labels,
         gpu_uuids=gpu_uuids,
         privileged=agent.privileged,
-        keep_container=spec.keep_containers,
-        obfuscated=spec.obfuscated or wants_obfuscated(agent),
+        agents_dir=spec.agents_dir,
         own_competition=str(competition.folder) if registry.is_own(competition) else "",
         image_file=image_file,
     )
@@ -237,7 +233,7 @@ def _write_description(folder: Path, order: Order) -> None:
             f"Prepare it again: mlebench-console prepare -c {order.competition_id}",
         )
     text = descriptions.obfuscated_description(
-        registry.get(order.competition_id), edition_named(order.edition)
+        registry.get(order.competition_id), edition_named(order.conditions.edition)
     )
     files.write_text(folder / protocol.DESCRIPTION, text)
 

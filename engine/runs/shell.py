@@ -19,6 +19,7 @@ from mlebench_console.engine.layout import dataset_folder, unprepared
 from mlebench_console.environment.runner.docker.daemon import find_host, is_podman
 from mlebench_console.environment.runner.docker.plans import AGENT_USER, OPEN_HOME, OUTPUT, ContainerPlan
 from mlebench_console.environment.runner.docker.temporary import (
+    conditions_without_run,
     order_without_run,
     remove_temporary_containers,
     temporary_containers,
@@ -59,7 +60,7 @@ def open_shell(
     client = connect()
     for image in images_of_runs(agent):
         require_needed(client, image, spec.agents_dir)
-    prepared = dataset_folder(competition, spec.data_dir, edition_named(spec.edition))
+    prepared = dataset_folder(competition, spec.data_dir, edition_named(spec.conditions.edition))
     if not prepared.public.is_dir():
         raise unprepared(competition.id)
     program = _program(os.environ, podman=is_podman(client))
@@ -108,12 +109,14 @@ def _order(competition: Competition, spec: SweepSpec, agent: Agent, prepared: st
             (name, value) for name, value in agent.env_vars if not any(secret in value for secret in hidden)
         ),
         prepared_dir=prepared,
-        edition=spec.edition,
-        network=spec.network,
-        time_limit_seconds=_DAY,
+        conditions=conditions_without_run(
+            _DAY,
+            edition=spec.conditions.edition,
+            network=spec.conditions.network,
+            allowed_hosts=spec.conditions.allowed_hosts,
+        ),
         image=agent.image_name,
         grader_image=GRADER_IMAGE,
-        allowed_hosts=spec.allowed_hosts,
         own_competition=str(competition.folder) if is_own(competition) else "",
     )
 

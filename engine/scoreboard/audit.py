@@ -12,6 +12,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import edition_named
 from mlebench_console.engine.layout import DatasetFolder, dataset_folder, descriptions_of
@@ -23,6 +25,7 @@ from mlebench_console.environment.runner.code_snapshots import (
     read_kept,
     read_snapshot,
 )
+from mlebench_console.foundation.fields import from_flat
 from mlebench_console.foundation.files import file_hash
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import database as state_database
@@ -139,7 +142,24 @@ class RunAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON object."""
-        return asdict(self) | {"differences": list(self.differences())}
+        return asdict(self) | {
+            "sweep": self.sweep.document(),
+            "differences": list(self.differences()),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RunAudit:
+        """Read back what `to_dict` returned.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        try:
+            sweep = dict(values["sweep"])
+            sweep["spec"] = asdict(from_flat(SweepSpec, sweep["spec"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"its sweep is not complete: {error}") from error
+        return msgspec.convert({**values, "sweep": sweep}, cls)
 
 
 def audit_of(database: Database, run_id: int) -> RunAudit:
@@ -178,9 +198,9 @@ def answers_hash(folder: DatasetFolder, competition_id: str) -> str:
 
 def _dataset(database: Database, run: Run, sweep: Sweep) -> AuditedDataset:
     competition = registry.get(run.competition_id)
-    folder = dataset_folder(competition, sweep.spec.data_dir or None, edition_named(sweep.spec.edition))
+    folder = dataset_folder(competition, sweep.spec.data_dir or None, edition_named(sweep.conditions.edition))
     return AuditedDataset(
-        dataset=datasets.find(database, run.competition_id, sweep.spec.edition),
+        dataset=datasets.find(database, run.competition_id, sweep.conditions.edition),
         descriptions=descriptions_of(folder),
         answers_sha256=answers_hash(folder, run.competition_id),
         sample_submission_sha256=file_hash(folder.prepared / competition.sample_submission),
@@ -190,7 +210,7 @@ def _dataset(database: Database, run: Run, sweep: Sweep) -> AuditedDataset:
 def _attempt(database: Database, attempt: Attempt, spec: SweepSpec) -> AuditedAttempt:
     state_dir = database.path.parent
     snapshots = submissions.of_attempt(database, attempt.id)
-    names = (*_FILES, protocol.MODEL_CALLS) if spec.gateway else _FILES
+    names = (*_FILES, protocol.MODEL_CALLS) if spec.conditions.models.gateway else _FILES
     directory = state_dir / attempt.directory
     is_kept = cache(partial(_is_kept, directory))  # most files are the same at many submissions
     return AuditedAttempt(

@@ -27,12 +27,13 @@ from mlebench_console.engine.scoreboard.model import (
 )
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
 from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.foundation.text import limit_text
 from mlebench_console.state import datasets, experiments, integrity, runs, submissions, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
-from mlebench_console.state.records import IMPORTED, DatasetState, Run, Sweep, SweepSpec
+from mlebench_console.state.records import IMPORTED, DatasetState, Run, Sweep
 from mlebench_console.state.usage import model_calls, network_use
 from mlebench_console.state.usage.model_calls import UseOfRun
 
@@ -135,43 +136,43 @@ class _Ledger:
     prices: PriceTable
     traffic: Mapping[int, tuple[int, int]]
 
-    def costs_of(self, run: Run, spec: SweepSpec) -> TrialCosts:
+    def costs_of(self, run: Run, conditions: RunConditions) -> TrialCosts:
         """Return the costs of a run's model calls."""
         uses = self.uses.get(run.id, ())
         return TrialCosts(
-            _counted(spec),
+            _counted(conditions),
             spending_of((use for use in uses if use.is_latest), self.prices),
             spending_of((use for use in uses if not use.is_latest), self.prices),
             *self.traffic.get(run.id, (0, 0)),
         )
 
 
-def _counted(spec: SweepSpec) -> Counted:
-    if spec.gateway:
+def _counted(conditions: RunConditions) -> Counted:
+    if conditions.models.gateway:
         return Counted.GATEWAY
-    return Counted.BYTES if spec.network == "models" else Counted.NOT
+    return Counted.BYTES if conditions.network == "models" else Counted.NOT
 
 
 def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) -> Evidence:
     newest = experiment.sweeps[-1]
-    spec = newest.spec
+    limit, resources = newest.conditions.time_limit_seconds, newest.conditions.resources
     conditions = [_conditions_of(sweep, part) for sweep, part in zip(experiment.sweeps, runs_of, strict=True)]
-    gpus_known = spec.gpus >= 0 and spec.runtime != IMPORTED
+    gpus_known = resources.gpus >= 0 and newest.conditions.runtime != IMPORTED
     return Evidence(
         table="own",
         name=experiment.name,
         conditions=conditions[-1],
         trials=tuple(
-            replace(trial_of(run), costs=ledger.costs_of(run, sweep.spec))
+            replace(trial_of(run), costs=ledger.costs_of(run, sweep.conditions))
             for sweep, part in zip(experiment.sweeps, runs_of, strict=True)
             for run in sorted(part, key=lambda run: run.seed)
         ),
         created_at=newest.created_at,
-        limit_hours=spec.time_limit_seconds / 3600 or None,
+        limit_hours=limit / 3600 or None,
         planned_seeds=sum(sweep.spec.seeds for sweep in experiment.sweeps),
         conflict="; ".join(differences(conditions)),
         note=experiment.note,
-        gpus=spec.gpus / max(1, spec.runs_per_gpu) if gpus_known else None,
+        gpus=resources.gpus * resources.gpu_share if gpus_known else None,
         prices=ledger.prices,
         sweep_ids=tuple(sweep.id for sweep in experiment.sweeps),
     )
@@ -179,28 +180,31 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
 
 def _conditions_of(sweep: Sweep, members: Sequence[Run]) -> Conditions:
     """Return the conditions of a sweep's runs; one run on demo data marks the whole sweep as demo."""
+    conditions, is_known = sweep.conditions, sweep.conditions.runtime != IMPORTED
+    descriptions = OBFUSCATED if conditions.obfuscated else USUAL
+    hours = conditions.time_limit_seconds / 3600
     return Conditions(
-        edition=sweep.spec.edition,
+        edition=conditions.edition,
         agent=sweep.spec.agent_id,
         agent_version=sweep.agent_version[:12],
-        hours=limit_text(sweep.spec.time_limit_seconds / 3600) if sweep.spec.time_limit_seconds else "",
-        hardware=_hardware_of(sweep.spec),
-        network=sweep.spec.network,
+        hours=limit_text(hours) if hours else "",
+        hardware=_hardware_of(conditions) if is_known else "",
+        network=conditions.network,
         data="demo" if any(run.demo for run in members) else "real",
-        descriptions="" if sweep.spec.runtime == IMPORTED else OBFUSCATED if sweep.spec.obfuscated else USUAL,
+        descriptions=descriptions if is_known else "",
     )
 
 
-def _hardware_of(spec: SweepSpec) -> str:
-    """Return the processors, memory and GPUs of a run in one line; empty for imported runs."""
-    if spec.runtime == IMPORTED:
-        return ""
-    parts = [f"{spec.cpus:g} CPU"]
-    parts.append("no memory limit" if spec.memory_bytes is None else f"{spec.memory_bytes / _GIB:g} GiB")
-    if spec.gpus:
-        shared = f" for {spec.runs_per_gpu} runs each" if spec.runs_per_gpu > 1 else ""
-        parts.append(f"{'all GPUs' if spec.gpus < 0 else f'{spec.gpus} GPU'}{shared}")
-    return " + ".join([*parts, f"runtime {spec.container_runtime or spec.runtime}"])
+def _hardware_of(conditions: RunConditions) -> str:
+    """Return the processors, memory and GPUs of a run in one line."""
+    resources = conditions.resources
+    parts = [f"{resources.cpus:g} CPU"]
+    memory = resources.memory_bytes
+    parts.append("no memory limit" if memory is None else f"{memory / _GIB:g} GiB")
+    if resources.gpus:
+        shared = f" for {resources.runs_per_gpu} runs each" if resources.runs_per_gpu > 1 else ""
+        parts.append(f"{'all GPUs' if resources.gpus < 0 else f'{resources.gpus} GPU'}{shared}")
+    return " + ".join([*parts, f"runtime {conditions.container_runtime or conditions.runtime}"])
 
 
 def trial_of(run: Run) -> Trial:

@@ -19,11 +19,12 @@ from typing import Any
 from mlebench_console.engine.scoreboard.aggregation import interim_of
 from mlebench_console.engine.scoreboard.model import Interim
 from mlebench_console.engine.scoreboard.own_runs import trial_of
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.state import datasets, events, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import HERE, IMPORTED, Attempt, DatasetState, Run, Sweep
+from mlebench_console.state.records import IMPORTED, Attempt, DatasetState, Run, Sweep
 
 # Matches causes of failures, and suspicions, that say that a GPU was lost.
 _GPU_LOST = re.compile(r"GPU (was )?(lost|failed)|driver does not find GPU", re.IGNORECASE)
@@ -290,11 +291,11 @@ def end_of_sweep(database: Database, sweep: Sweep, members: Sequence[Run], now: 
     queued = {run.competition_id for run in members if run.state is RunState.QUEUED}
     if queued and sweep.state is not SweepState.ACTIVE:
         return NoEnd.PAUSED
-    if queued and not _on_the_way(database, sweep.spec.edition).issuperset(queued):
+    if queued and not _on_the_way(database, sweep.conditions.edition).issuperset(queued):
         return NoEnd.DATASETS
     if not sweep.concurrency:
         return NoEnd.UNKNOWN
-    limit = sweep.spec.time_limit_seconds
+    limit = sweep.conditions.time_limit_seconds
     end = expected_end(members, concurrency=sweep.concurrency, limit_seconds=limit, now=now)
     return NoEnd.OVER if end is None else end
 
@@ -313,7 +314,7 @@ def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Ti
     members = {sweep.id: runs.of_sweep(database, sweep.id) for sweep in chosen}
     bars: list[Bar] = []
     for sweep in chosen:
-        if sweep.spec.runtime != IMPORTED:  # it is not known when imported runs ran
+        if sweep.conditions.runtime != IMPORTED:  # it is not known when imported runs ran
             by_id = {run.id: run for run in members[sweep.id]}
             bars += [
                 _bar(attempt, by_id[attempt.run_id]) for attempt in runs.attempts_of_sweep(database, sweep.id)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.grader import PER_PROCESS, Grader
 from mlebench_console.competitions.judging import GradeRequest
@@ -73,8 +71,8 @@ def _audits(folder: Path, differences: list[str]) -> tuple[RunAudit, ...]:
     found = []
     for path in sorted((folder / AUDIT).glob("*.json")):
         try:
-            found.append(msgspec.convert(json.loads(path.read_text(encoding="utf-8")), RunAudit))
-        except (OSError, ValueError, msgspec.ValidationError) as error:
+            found.append(RunAudit.from_dict(json.loads(path.read_text(encoding="utf-8"))))
+        except (OSError, ValueError) as error:
             differences.append(f"{path.relative_to(folder)} can't be read: {error}")
     return tuple(found)
 
@@ -166,7 +164,7 @@ def _request(folder: Path, audit: RunAudit, data_dir: Path | None) -> GradeReque
     if file_hash(path) != submission.sha256:
         return "its submission in the bundle is not the file that was submitted"
     competition = registry.get(audit.run.competition_id)
-    edition = edition_named(audit.sweep.spec.edition)
+    edition = edition_named(audit.sweep.conditions.edition)
     dataset = dataset_folder(competition, data_dir, edition)
     if not can_grade(competition, dataset):
         return f"{competition.id} is not prepared on this machine in edition {edition}"

@@ -161,8 +161,9 @@ class RequestDispatcher:
     def _create(self, launch: LaunchSweep, checks: list[Check]) -> Answer | None:
         agent = launching.agent_of(launch.spec)
         # Obfuscation is a condition of the row, whether a flag or the agent's own setting requests it.
-        obfuscated = launch.spec.obfuscated or wants_obfuscated(agent)
-        launch = replace(launch, spec=replace(launch.spec, obfuscated=obfuscated))
+        if wants_obfuscated(agent):
+            conditions = replace(launch.spec.conditions, obfuscated=True)
+            launch = replace(launch, spec=replace(launch.spec, conditions=conditions))
         version = self._agents.take(agent.folder)
         if version is None:
             return None
@@ -219,7 +220,7 @@ class RequestDispatcher:
         chosen = self._chosen(request)
         now = self._clock.now()
         for run, seen in zip(chosen, request.runs, strict=True):
-            if sweeps.get(self._database, run.sweep_id).spec.runtime == IMPORTED:
+            if sweeps.get(self._database, run.sweep_id).spec.conditions.runtime == IMPORTED:
                 raise UsageProblem(f"run {run.id} can't be relaunched", "it was imported, not run here")
             if not run.has_ended:
                 raise _has_changed(run)

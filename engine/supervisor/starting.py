@@ -23,13 +23,14 @@ from mlebench_console.engine.settings import EngineSettings
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.conditions import HERE, RunConditions
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 from mlebench_console.foundation.troubles import Troubles
 from mlebench_console.state import runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, RunState, SweepState
-from mlebench_console.state.records import HERE, Attempt, Run, Sweep, SweepSpec
+from mlebench_console.state.records import Attempt, Run, Sweep
 from mlebench_console.state.runs import FailedRun
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import outages
@@ -102,9 +103,9 @@ class Starter:
             else:
                 self._hand_over(_HandOver(sweep, run, attempt, order.gpu_uuids))
         for sweep, run, attempt in without_order:  # last, because now the GPUs of all others are known
-            wanted = _gpus_of_host(sweep.spec)
+            wanted = _gpus_of_host(sweep.conditions)
             free = self._free_gpus() if wanted else {}
-            devices = lease(free, wanted, 1 / sweep.spec.runs_per_gpu) or ()
+            devices = lease(free, wanted, sweep.conditions.resources.gpu_share) or ()
             self._hand_over(_HandOver(sweep, run, attempt, devices))
 
     def step(self) -> None:
@@ -112,24 +113,26 @@ class Starter:
         self._hand_over_waiting()
         everything = sweeps.with_work(self._database)
         live = runs.occupying_counts(self._database)
-        of_host = [sweep for sweep in everything if sweep.spec.placement == HERE]
-        self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in of_host)
+        of_host = [sweep for sweep in everything if sweep.conditions.placement == HERE]
+        self.slots_used = sum(sweep.conditions.resources.cpus * live.get(sweep.id, 0) for sweep in of_host)
         away = outages.unreachable(self._database)
         active = {
             sweep.id: sweep
             for sweep in everything
             if sweep.state is SweepState.ACTIVE
             and self.budgets.has_room(sweep.id)
-            and away.isdisjoint(sweep.spec.gateway)
+            and away.isdisjoint(sweep.conditions.models.gateway)
         }
         for handover in self._waiting.values():
             active.pop(handover.sweep.id, None)
-        elsewhere = {sweep.spec.placement for sweep in active.values()} - {HERE}
+        elsewhere = {sweep.conditions.placement for sweep in active.values()} - {HERE}
         self._troubles.keep_only(elsewhere | self._waiting.keys())
         for placement in elsewhere:
             self._start_on(placement, active, live)
         demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in of_host if sweep.id in active]
-        memory_used = sum((sweep.spec.memory_bytes or 0) * live.get(sweep.id, 0) for sweep in of_host)
+        memory_used = sum(
+            (sweep.conditions.resources.memory_bytes or 0) * live.get(sweep.id, 0) for sweep in of_host
+        )
         free = Free(
             self._settings.cpus - self.slots_used,
             self._settings.memory_bytes - memory_used,
@@ -154,7 +157,7 @@ class Starter:
         demands = [
             self._demand(sweep, live.get(sweep.id, 0))
             for sweep in active.values()
-            if sweep.spec.placement == name
+            if sweep.conditions.placement == name
         ]
         self._start_all(choose(demands, free=Free(math.inf, math.inf, {}), at_most=at_most))
 
@@ -168,17 +171,20 @@ class Starter:
 
     def _demand(self, sweep: Sweep, live: int) -> Demand:
         room = self._ramp.may_start(sweep, min(max(0, sweep.concurrency - live), _MOST_STARTS_A_STEP))
-        ready = runs.next_ready(self._database, sweep.id, sweep.spec.edition, limit=room) if room else []
+        ready = (
+            runs.next_ready(self._database, sweep.id, sweep.conditions.edition, limit=room) if room else []
+        )
+        resources = sweep.conditions.resources
         return Demand(
             sweep.id,
             sweep.priority,
             sweep.concurrency,
-            sweep.spec.cpus,
+            resources.cpus,
             live,
             tuple(run.id for run in ready),
-            sweep.spec.memory_bytes or 0,
-            _gpus_of_host(sweep.spec),
-            1 / sweep.spec.runs_per_gpu,
+            resources.memory_bytes or 0,
+            _gpus_of_host(sweep.conditions),
+            resources.gpu_share,
         )
 
     def _free_gpus(self) -> dict[str, float]:
@@ -186,7 +192,7 @@ class Starter:
 
     def _start(self, sweep: Sweep, run: Run, gpu_uuids: tuple[str, ...]) -> None:
         try:
-            kind = self._placements.named(sweep.spec.placement).runtime(sweep.spec.runtime)
+            kind = self._placements.named(sweep.conditions.placement).runtime(sweep.conditions.runtime)
         except Problem as problem:
             self._log(f"sweep {sweep.id} is paused", problem)
             sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=self._clock.now())
@@ -200,7 +206,7 @@ class Starter:
             runtime=kind,
             now=self._clock.now(),
             token=token,
-            placement=sweep.spec.placement,
+            placement=sweep.conditions.placement,
         )
         self._ramp.note_start(sweep.id)
         self._learn_secrets(sweep)
@@ -214,9 +220,9 @@ class Starter:
         """
         sweep, run, attempt = handover.sweep, handover.run, handover.attempt
         self._waiting[attempt.id] = handover
-        self._gpus.hold(attempt.id, handover.gpu_uuids, 1 / sweep.spec.runs_per_gpu)
+        self._gpus.hold(attempt.id, handover.gpu_uuids, sweep.conditions.resources.gpu_share)
         try:
-            if _gpus_of_host(sweep.spec) and not handover.gpu_uuids:
+            if _gpus_of_host(sweep.conditions) and not handover.gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "other runs use them")
             launching.hand_over(
                 self._placements.of(attempt),
@@ -245,10 +251,10 @@ class Starter:
 
     def _models_of(self, sweep: Sweep) -> ModelAccess:
         spec, config_file = sweep.spec, self._places.config_file
-        if not spec.gateway:
+        if not spec.conditions.models.gateway:
             return ModelAccess()
         return ModelAccess(
-            providers_of(spec.gateway, config_file),
+            providers_of(spec.conditions.models.gateway, config_file),
             model_prices(config_file).own,
             budget_notice=self.budgets.notice_for(sweep.id),
         )
@@ -279,15 +285,15 @@ class Starter:
         try:
             agent = agent_of_sweep(self._places.state_dir, sweep)
             self._redaction.learn(required_secrets(agent), os.environ)
-            providers = providers_of(sweep.spec.gateway, self._places.config_file)
+            providers = providers_of(sweep.conditions.models.gateway, self._places.config_file)
             self._redaction.learn([provider.key for provider in providers if provider.key], os.environ)
         except Problem as problem:
             self._log(f"the agent of sweep {sweep.id} can't be read", problem)
 
 
-def _gpus_of_host(spec: SweepSpec) -> int:
+def _gpus_of_host(conditions: RunConditions) -> int:
     """Return how many of this host's GPUs a run takes; jobs of a batch system use those of its nodes."""
-    return spec.gpus if spec.placement == HERE else 0
+    return conditions.resources.gpus if conditions.placement == HERE else 0
 
 
 class StartRamp:
@@ -332,7 +338,7 @@ class Retrier:
         away = outages.unreachable(self._database)
         for run in runs.to_retry(self._database):
             waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
-            needed = sweeps.get(self._database, run.sweep_id).spec.gateway if away else ()
+            needed = sweeps.get(self._database, run.sweep_id).spec.conditions.models.gateway if away else ()
             # The number of retries is limited: don't spend one while a needed provider is unreachable.
             if self._is_due(run, waiting[run.id]) and away.isdisjoint(needed):
                 transitions.requeued(self._database, run.id, by=ENGINE, now=self._clock.now())

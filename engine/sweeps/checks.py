@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -38,10 +38,12 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.daemon import build_command, daemon_problems
 from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import ImageFile
+from mlebench_console.foundation.conditions import HERE, Resources, RunConditions
+from mlebench_console.foundation.fields import differences
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from mlebench_console.foundation.text import gigabytes, limit_text
+from mlebench_console.foundation.text import gigabytes, limit_text, plural
 from mlebench_console.state import database, sweeps
-from mlebench_console.state.records import HERE, Sweep, SweepSpec
+from mlebench_console.state.records import Sweep, SweepSpec
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -163,9 +165,7 @@ def refuse_another(launch: LaunchSweep, agent_version: str, found: Sweep) -> Non
     spec = launch.spec
     # Whether data had to be prepared makes no difference to the runs.
     kept = replace(found.spec, prepare_missing=spec.prepare_missing, raw_dir=spec.raw_dir)
-    differing = [
-        field.name for field in fields(SweepSpec) if getattr(spec, field.name) != getattr(kept, field.name)
-    ]
+    differing = list(differences(spec, kept))
     if agent_version != found.agent_version:
         differing.append("the agent's files")
     if differing:
@@ -188,8 +188,8 @@ def check_launch(
     except UsageProblem as problem:
         yield failed(problem)
     try:
-        providers = _providers(launch.spec, places)
-        if launch.sweep_budget.is_limited and not launch.spec.gateway:
+        providers = _providers(launch.spec.conditions, places)
+        if launch.sweep_budget.is_limited and not launch.spec.conditions.models.gateway:
             raise UsageProblem(_NEEDS_GATEWAY, "", "Add --gateway PROVIDER.")
     except Problem as problem:
         yield failed(problem)
@@ -198,8 +198,8 @@ def check_launch(
         yield from _agent(launch.spec, environment, providers, places)
     if launch.spec.competitions:
         yield from _data(launch.spec, places)
-    if launch.spec.placement == HERE:
-        yield from _size(launch.spec, capacity)
+    if launch.spec.conditions.placement == HERE:
+        yield from _size(launch.spec.conditions.resources, capacity)
 
 
 def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
@@ -223,45 +223,47 @@ def _agent(
         yield failed(problem)
         return
     yield Check(True, f"agent {agent.id} in {agent.folder}")
-    yield from _time_limit(spec, agent)
+    yield from _time_limit(spec.conditions, agent)
     if leaves_out_kwargs(agent):
         text = f"its kwargs are not passed to it: the kwargs_type '{agent.kwargs_type}' is not known"
         yield Check(True, text, f"Use argparse or omegaconf in {agent.folder}.", warns=True)
     if providers:
-        granted = f", granted {_named(spec.model_grants)}" if spec.model_grants else ""
+        grants = spec.conditions.models.grants
+        granted = f", granted {_named(grants)}" if grants else ""
         names = _named(tuple(provider.name for provider in providers))
         yield Check(True, f"model calls to {names} go through the gateway{granted}")
     yield from _runtime(spec, agent, providers, places)
 
 
-def _providers(spec: SweepSpec, places: Places) -> tuple[ModelProvider, ...]:
+def _providers(conditions: RunConditions, places: Places) -> tuple[ModelProvider, ...]:
     """Return the providers of a sweep's gateway.
 
     Raises:
         Problem: a provider or a grant is not known, or something needs the gateway.
     """
-    providers = providers_of(spec.gateway, places.config_file)
-    if spec.record_calls and not providers:
+    terms = conditions.models
+    providers = providers_of(terms.gateway, places.config_file)
+    if terms.record_calls and not providers:
         raise UsageProblem("recording model calls needs the gateway", "", "Add --gateway PROVIDER.")
-    if spec.model_grants and not providers:
+    if terms.grants and not providers:
         raise UsageProblem("--model-grant needs the gateway", "", "Add --gateway PROVIDER.")
-    if not providers and (spec.budget_calls, spec.budget_tokens, spec.budget_usd) != (None, None, None):
+    if terms.budget.is_limited and not providers:
         raise UsageProblem(_NEEDS_GATEWAY, "", "Add --gateway PROVIDER.")
-    unknown = [name for name in spec.model_grants if name not in tuple(Grant)]
+    unknown = [name for name in terms.grants if name not in tuple(Grant)]
     if unknown:
         raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Choose one of {', '.join(Grant)}.")
     return providers
 
 
-def _time_limit(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
+def _time_limit(conditions: RunConditions, agent: Agent) -> Iterator[Check]:
     """Warn if an agent of MLE-bench plans for more time than its runs have."""
     try:
         planned = float(dict(agent.env_vars).get(_PLANNED_SECONDS, ""))
     except ValueError:
         return
-    if planned > spec.time_limit_seconds:
+    if planned > conditions.time_limit_seconds:
         text = f"agent {agent.id} plans for {limit_text(planned / 3600)}"
-        ended = f"its runs are ended after {limit_text(spec.time_limit_seconds / 3600)}"
+        ended = f"its runs are ended after {limit_text(conditions.time_limit_seconds / 3600)}"
         step = f"Give --hours {planned / 3600:.4g}, or lower {_PLANNED_SECONDS} in its config.yaml."
         yield Check(True, f"{text}, {ended}", step, warns=True)
 
@@ -282,25 +284,26 @@ def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
 def _runtime(
     spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], places: Places
 ) -> Iterator[Check]:
-    if spec.runtime not in runtimes.RUNTIMES:
+    conditions = spec.conditions
+    if conditions.runtime not in runtimes.RUNTIMES:
         return  # `impossible` names it
-    if spec.placement != HERE:
+    if conditions.placement != HERE:
         yield from _on_nodes(spec, agent, providers, places)
         return
     try:
-        kind = runtimes.resolve(spec.runtime)
+        kind = runtimes.resolve(conditions.runtime)
         if kind != protocol.DOCKER:
-            yield from _without_daemon(kind, "processes of this host", spec, agent, providers, places)
-            taken = runtimes.choose(kind, _image_file(spec, agent, places), existing(places.state_dir))
+            yield from _without_daemon(kind, "processes of this host", conditions, agent, providers, places)
+            taken = runtimes.choose(kind, _image_file(conditions, agent, places), existing(places.state_dir))
             if taken != kind:
                 yield Check(True, f"the runtime '{kind}' is {taken} here")
             yield Check(True, f"limits of runs: {runtimes.enforced_limits(taken).in_words()}")
             return
-        _check_policy(spec, agent)
-        yield from _network(spec, agent, providers, _TO_MODELS)
+        _check_policy(conditions, agent)
+        yield from _network(conditions, agent, providers, _TO_MODELS)
         client = connect(_DOCKER_SECONDS)
         yield _images(client, agent, spec.agents_dir)
-        _check_container_runtime(client, spec)
+        _check_container_runtime(client, conditions)
     except Problem as problem:
         yield failed(problem)
 
@@ -308,37 +311,37 @@ def _runtime(
 def _without_daemon(
     kind: str,
     what: str,
-    spec: SweepSpec,
+    conditions: RunConditions,
     agent: Agent,
     providers: tuple[ModelProvider, ...],
     places: Places,
 ) -> Iterator[Check]:
     """Check what runs need whose agents are plain processes, in a sandbox or without one."""
-    _refuse_container_options(spec, agent, kind)
-    _check_hosts(spec)
+    _refuse_container_options(conditions, agent, kind)
+    _check_hosts(conditions)
     isolated = "not isolated" if kind == protocol.PLAIN else f"isolated by {kind}"
     if kind == protocol.AUTO:
         isolated = "isolated by the first runtime that works there"
     yield Check(True, f"runs are {what}, {isolated}")
-    image = _image_file(spec, agent, places)
+    image = _image_file(conditions, agent, places)
     if image is not None:
         yield Check(True, f"the image {image.name} is exported: {image.path}")
     if kind == protocol.PLAIN:
         yield from _keys_within_reach(providers)
     else:
-        yield from _network(spec, agent, providers, _TO_MODELS)
+        yield from _network(conditions, agent, providers, _TO_MODELS)
 
 
-def _image_file(spec: SweepSpec, agent: Agent, places: Places) -> ImageFile | None:
+def _image_file(conditions: RunConditions, agent: Agent, places: Places) -> ImageFile | None:
     """Return the file of an agent's image; None where its runs need none.
 
     Raises:
         Problem: they need one, and it is missing or was made from other files.
     """
-    if not runtimes.needs_image_file(spec.runtime, has_image=agent.dockerfile is not None):
+    if not runtimes.needs_image_file(conditions.runtime, has_image=agent.dockerfile is not None):
         return None
     if agent.dockerfile is None:
-        raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", f"it can't run by {spec.runtime}")
+        raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", f"it can't run by {conditions.runtime}")
     return find_exported(images_of_runs(agent)[0], images_folder(places))
 
 
@@ -346,16 +349,17 @@ def _on_nodes(
     spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], places: Places
 ) -> Iterator[Check]:
     """Check what runs on the nodes of a batch system need; this queries the batch system."""
+    conditions, resources = spec.conditions, spec.conditions.resources
     try:
-        kind = runtime_on_nodes(spec.runtime)
-        yield from _without_daemon(kind, "jobs of Slurm", spec, agent, providers, places)
-        yield from _offers(kind, agent, spec.placement, places)
-        profile = profile_named(spec.placement, places.config_file)
+        kind = runtime_on_nodes(conditions.runtime)
+        yield from _without_daemon(kind, "jobs of Slurm", conditions, agent, providers, places)
+        yield from _offers(kind, agent, conditions.placement, places)
+        profile = profile_named(conditions.placement, places.config_file)
         _check_egress(providers, profile)
-        if spec.gpus and spec.runs_per_gpu != 1:
+        if resources.gpus and resources.runs_per_gpu != 1:
             step = 'Set gres = "shard:{n}" in its table.'
             raise UsageProblem("runs_per_gpu has no effect on jobs", "Slurm assigns GPUs to them", step)
-        if spec.memory_bytes is None and "mem" not in profile.leave_out:
+        if resources.memory_bytes is None and "mem" not in profile.leave_out:
             step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
             raise UsageProblem("a job without a memory limit may get a whole node", "", step)
         yield Check(True, estimate(spec, profile).said)
@@ -415,13 +419,13 @@ def _keys_within_reach(providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
 
 
 def _network(
-    spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], some: str
+    conditions: RunConditions, agent: Agent, providers: tuple[ModelProvider, ...], some: str
 ) -> Iterator[Check]:
     """Warn if an agent has a key for a service, but no network to reach it."""
     given = [name for name, _ in agent.env_vars if name.endswith(_KEY_SUFFIX)]
     served = {provider.key for provider in providers}
     keys = tuple(name for name in dict.fromkeys([*required_secrets(agent), *given]) if name not in served)
-    if keys and spec.network == _NO_NETWORK:
+    if keys and conditions.network == _NO_NETWORK:
         text = (
             f"agent {agent.id} has {_named(keys)}, but can't reach any service on the network '{_NO_NETWORK}'"
         )
@@ -439,7 +443,7 @@ def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
     return Check(False, "; ".join(texts), build_command(faults, agents_dir), Mend.BUILD, tuple(faults))
 
 
-def _refuse_container_options(spec: SweepSpec, agent: Agent, kind: str) -> None:
+def _refuse_container_options(conditions: RunConditions, agent: Agent, kind: str) -> None:
     """Refuse options that only containers of a daemon support; jobs get GPUs from their batch system.
 
     Raises:
@@ -450,11 +454,11 @@ def _refuse_container_options(spec: SweepSpec, agent: Agent, kind: str) -> None:
             f"agent '{agent.id}' needs a privileged container", f"the runtime '{kind}' has none"
         )
     unsupported = (
-        ("gpus", spec.gpus != 0 and spec.placement == HERE),
-        ("shm_bytes", spec.shm_bytes is not None and kind != protocol.BUBBLEWRAP),
-        ("container_runtime", spec.container_runtime != ""),
-        ("container_options", spec.container_options != ()),
-        ("keep_containers", spec.keep_containers),
+        ("gpus", conditions.resources.gpus != 0 and conditions.placement == HERE),
+        ("shm_bytes", conditions.resources.shm_bytes is not None and kind != protocol.BUBBLEWRAP),
+        ("container_runtime", conditions.container_runtime != ""),
+        ("container_options", conditions.container_options != ()),
+        ("keep_containers", conditions.keep_containers),
     )
     for name, is_set in unsupported:
         if is_set:
@@ -463,7 +467,7 @@ def _refuse_container_options(spec: SweepSpec, agent: Agent, kind: str) -> None:
                 "",
                 f"Launch with the runtime '{protocol.DOCKER}'.",
             )
-    if spec.network == _MODELS and kind == protocol.PLAIN:
+    if conditions.network == _MODELS and kind == protocol.PLAIN:
         raise UsageProblem(
             f"the network '{_MODELS}' can't be enforced without isolation",
             f"the runtime is '{kind}'",
@@ -471,7 +475,7 @@ def _refuse_container_options(spec: SweepSpec, agent: Agent, kind: str) -> None:
         )
 
 
-def _check_policy(spec: SweepSpec, agent: Agent) -> None:
+def _check_policy(conditions: RunConditions, agent: Agent) -> None:
     """Refuse an agent or a network policy that containers can't support.
 
     Raises:
@@ -479,54 +483,54 @@ def _check_policy(spec: SweepSpec, agent: Agent) -> None:
     """
     if agent.dockerfile is None:
         raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
-    _check_hosts(spec)
+    _check_hosts(conditions)
 
 
-def _check_hosts(spec: SweepSpec) -> None:
+def _check_hosts(conditions: RunConditions) -> None:
     """Refuse invalid combinations of network and allowed hosts.
 
     Raises:
         UsageProblem: the network `models` has no hosts, another network has some, or a host is not valid.
     """
-    if spec.network == _MODELS and not spec.allowed_hosts:
+    if conditions.network == _MODELS and not conditions.allowed_hosts:
         raise UsageProblem("the network 'models' has no hosts", "", "Give them: --allow HOST")
-    if spec.network != _MODELS and spec.allowed_hosts:
-        raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{spec.network}'")
-    if not spec.allowed_hosts:
+    if conditions.network != _MODELS and conditions.allowed_hosts:
+        raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{conditions.network}'")
+    if not conditions.allowed_hosts:
         return
     from mlebench_console.environment.container.proxy import (
         parse_rule,
     )  # asyncio, which it needs, would double what hosts cost to check
 
-    for host in spec.allowed_hosts:
+    for host in conditions.allowed_hosts:
         try:
             parse_rule(host)
         except ValueError as error:
             raise UsageProblem(f"the host {error}") from error
 
 
-def _check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
+def _check_container_runtime(client: APIClient, conditions: RunConditions) -> None:
     """Check that the daemon knows the container runtime.
 
     Raises:
         EnvironmentProblem: it does not.
     """
-    if not spec.container_runtime:
+    if not conditions.container_runtime:
         return
     with daemon_problems("Docker's runtimes can't be listed"):
         known = sorted(client.info().get("Runtimes", {}))
-    if spec.container_runtime not in known:
+    if conditions.container_runtime not in known:
         raise EnvironmentProblem(
-            f"there is no container runtime '{spec.container_runtime}'",
+            f"there is no container runtime '{conditions.container_runtime}'",
             f"the daemon knows {', '.join(known)}",
             "Install it, or choose another container_runtime.",
         )
 
 
 def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
-    if spec.edition not in EDITIONS:
+    if spec.conditions.edition not in EDITIONS:
         return  # `impossible` names it
-    edition = edition_named(spec.edition)
+    edition = edition_named(spec.conditions.edition)
     try:
         for competition_id in spec.competitions:
             competition = registry.get(competition_id)
@@ -565,19 +569,18 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
     yield Check(False, text, step, Mend.PREPARE, missing)
 
 
-def _size(spec: SweepSpec, capacity: HostCapacity) -> Iterator[Check]:
+def _size(resources: Resources, capacity: HostCapacity) -> Iterator[Check]:
     set_in = "or change the [engine] table of config.toml"
-    if spec.cpus > capacity.cpus:
-        text = f"a run takes {spec.cpus:g} CPUs, this engine has {capacity.cpus:g}"
+    if resources.cpus > capacity.cpus:
+        text = f"a run takes {resources.cpus:g} CPUs, this engine has {capacity.cpus:g}"
         yield Check(False, text, f"give fewer with --cpus, {set_in}")
-    if spec.memory_bytes and capacity.memory_bytes is not None and spec.memory_bytes > capacity.memory_bytes:
-        text = f"a run may take {gigabytes(spec.memory_bytes)} of memory, this engine has"
-        yield Check(
-            False, f"{text} {gigabytes(capacity.memory_bytes)}", f"give less with --memory-gb, {set_in}"
-        )
-    if spec.gpus and capacity.gpus is not None:
-        enough = 0 < capacity.gpus >= spec.gpus
-        takes = "all GPUs" if spec.gpus < 0 else f"{spec.gpus} GPU{'s' if spec.gpus > 1 else ''}"
+    memory, most = resources.memory_bytes, capacity.memory_bytes
+    if memory and most is not None and memory > most:
+        text = f"a run may take {gigabytes(memory)} of memory, this engine has {gigabytes(most)}"
+        yield Check(False, text, f"give less with --memory-gb, {set_in}")
+    if resources.gpus and capacity.gpus is not None:
+        enough = 0 < capacity.gpus >= resources.gpus
+        takes = "all GPUs" if resources.gpus < 0 else plural(resources.gpus, "GPU")
         text = f"a run takes {takes}, this host has {capacity.gpus}"
         yield Check(enough, text, "" if enough else "give fewer with --gpus")
 
@@ -585,7 +588,7 @@ def _size(spec: SweepSpec, capacity: HostCapacity) -> Iterator[Check]:
 def _disk(launch: LaunchSweep, free: int | None, needed: int | None) -> Check:
     if free is None:
         return Check(True, "the free space on the state's disk is not known")
-    limit = launch.spec.disk_limit_bytes
+    limit = launch.spec.conditions.disk_limit_bytes
     if needed is None and limit is None:
         return Check(True, f"{gigabytes(free)} are free for runs; how much they need is not known yet")
     use = f"all runs need about {gigabytes(needed)}" if needed is not None else ""

@@ -22,9 +22,9 @@ from mlebench_console.engine.settings import EngineSettings, Prices, read_table
 from mlebench_console.engine.space import free_bytes
 from mlebench_console.engine.sweeps.checks import HostCapacity, check_all
 from mlebench_console.environment.runner.host.readings import read_nvidia
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state import database, runs
-from mlebench_console.state.records import HERE
 from mlebench_console.state.usage import model_calls
 from mlebench_console.state.usage.samples import DATABASE_NAME, Samples, UnusableSamples
 
@@ -194,30 +194,31 @@ def _fit_at_once(launch: LaunchSweep, engine: EngineStatus, capacity: HostCapaci
 def _machine_cost(launch: LaunchSweep, planned: Sequence[PlannedRun], prices: Prices) -> float | None:
     if prices.run_hour is None and prices.gpu_hour is None:
         return None
-    spec = launch.spec
-    an_hour = (prices.run_hour or 0.0) + (prices.gpu_hour or 0.0) * max(0, spec.gpus) / spec.runs_per_gpu
+    resources = launch.spec.conditions.resources
+    gpus = max(0, resources.gpus) * resources.gpu_share
+    an_hour = (prices.run_hour or 0.0) + (prices.gpu_hour or 0.0) * gpus
     return an_hour * sum(run.seconds for run in planned) / 3600
 
 
 def _jobs(launch: LaunchSweep, places: Places) -> JobsForecast | None:
-    spec = launch.spec
-    if spec.placement == HERE:
+    placement = launch.spec.conditions.placement
+    if placement == HERE:
         return None
     try:
-        profile = profile_named(spec.placement, places.config_file)
+        profile = profile_named(placement, places.config_file)
     except Problem:
         return None  # a check reports it
     try:
-        job = estimate(spec, profile)
+        job = estimate(launch.spec, profile)
     except Problem:
         job = None  # likewise
     live = 0
     if database.exists(places.state_dir):
         with closing(database.open_for_reading(places.state_dir)) as state:
-            live = len(runs.live_attempts_on(state, spec.placement))
+            live = len(runs.live_attempts_on(state, placement))
     room = max(0, profile.max_jobs - live)
     now = max(0, min(room, launch.concurrency, launch.run_count))
-    return JobsForecast(spec.placement, profile.max_jobs, live, now, launch.run_count - now, job)
+    return JobsForecast(placement, profile.max_jobs, live, now, launch.run_count - now, job)
 
 
 def capacity_of(places: Places, engine: EngineStatus) -> HostCapacity:
@@ -256,31 +257,31 @@ def past_runs(places: Places, agent_id: str) -> PastRuns:
 
 def runs_at_once(launch: LaunchSweep, capacity: HostCapacity) -> tuple[int, str]:
     """Return how many runs fit at once, and what limits them."""
-    spec = launch.spec
-    if spec.placement != HERE:
+    resources = launch.spec.conditions.resources
+    if launch.spec.conditions.placement != HERE:
         return max(0, launch.concurrency), CONCURRENCY  # the free capacity of a cluster is unknown
     bounds: list[tuple[float, str]] = [(max(0, launch.concurrency), CONCURRENCY)]
-    if spec.cpus > 0:
-        bounds.append((math.floor(capacity.cpus / spec.cpus + 1e-9), "CPUs"))
-    if spec.memory_bytes and capacity.memory_bytes is not None:
-        bounds.append((capacity.memory_bytes // spec.memory_bytes, "memory"))
-    if spec.gpus and capacity.gpus is not None:
-        wanted = capacity.gpus if spec.gpus < 0 else spec.gpus
-        bounds.append((capacity.gpus // wanted * spec.runs_per_gpu if wanted else 0, "GPUs"))
+    if resources.cpus > 0:
+        bounds.append((math.floor(capacity.cpus / resources.cpus + 1e-9), "CPUs"))
+    if resources.memory_bytes and capacity.memory_bytes is not None:
+        bounds.append((capacity.memory_bytes // resources.memory_bytes, "memory"))
+    if resources.gpus and capacity.gpus is not None:
+        wanted = capacity.gpus if resources.gpus < 0 else resources.gpus
+        bounds.append((capacity.gpus // wanted * resources.runs_per_gpu if wanted else 0, "GPUs"))
     most, bound_by = min(bounds, key=lambda bound: bound[0])
     return int(most), bound_by
 
 
 def schedule(launch: LaunchSweep, known: PastRuns, at_once: int) -> tuple[PlannedRun, ...]:
     """Return when each run would start, in the order of the queue; empty if no run fits."""
-    spec = launch.spec
+    spec, limit = launch.spec, launch.spec.conditions.time_limit_seconds
     slots = [0.0] * min(at_once, launch.run_count)
     planned = []
     last = -math.inf
     for seed in range(1, spec.seeds + 1):
         for competition in spec.competitions if slots else ():
             past = known.seconds.get(competition, known.usual_seconds)
-            seconds = min(past, spec.time_limit_seconds) if past is not None else spec.time_limit_seconds
+            seconds = limit if past is None else min(past, limit)
             last = max(heapq.heappop(slots), last + spec.start_ramp_seconds)
             heapq.heappush(slots, last + seconds)
             planned.append(PlannedRun(competition, seed, last, seconds, past is not None))

@@ -30,6 +30,7 @@ from mlebench_console.engine.rungroups import (
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import files
 from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.locks import FileLock, is_held
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, refuse_pointer
 from mlebench_console.foundation.text import plural
@@ -144,10 +145,9 @@ class SweepImport:
             agents_dir="",
             competitions=tuple(dict.fromkeys(run.competition_id for run in found)),
             seeds=max(run.seed for run in found),
-            time_limit_seconds=request.time_limit_seconds or 0.0,
-            edition=request.edition,
-            runtime=IMPORTED,
-            network="",
+            conditions=RunConditions(
+                request.time_limit_seconds or 0.0, edition=request.edition, runtime=IMPORTED, network=""
+            ),
             data_dir=str(self._places.data_dir),
         )
         for competition_id in sorted({run.competition_id for run in found if run.sha256}):

@@ -43,7 +43,7 @@ def create(
     for check in checks:
         if not check.good:
             raise UsageProblem(check.text, "", check.next_step)
-    spec, edition = launch.spec, edition_named(launch.spec.edition)
+    spec, edition = launch.spec, edition_named(launch.spec.conditions.edition)
     missing = {
         name: preparation.plan(name, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo)
         for name in spec.competitions
@@ -95,7 +95,5 @@ def launch_of(sweep: Sweep, experiments: Sequence[str], budget: Budget) -> Launc
         priority=sweep.priority,
         experiment=experiments[0] if experiments else "",
         note=sweep.note,
-        sweep_budget_calls=budget.calls,
-        sweep_budget_tokens=budget.tokens,
-        sweep_budget_usd=budget.usd,
+        sweep_budget=budget,
     )

@@ -70,8 +70,8 @@ def seconds_between_walks(order: Order, entries: int, idle_seconds: float) -> fl
     Before an agent is ended for idleness it is measured once more for changes.
     """
     rest = min(entries * _REST_SECONDS_PER_ENTRY, _LONGEST_REST_SECONDS)
-    if order.idle_limit_seconds is not None:
-        share = order.idle_limit_seconds * _SHARE_OF_IDLE_LIMIT
+    if order.conditions.idle_limit_seconds is not None:
+        share = order.conditions.idle_limit_seconds * _SHARE_OF_IDLE_LIMIT
         rest = min(rest, share) if idle_seconds >= share else rest
     return max(_REST_SECONDS, rest)
 
@@ -120,7 +120,7 @@ class RunnerAttempt:
         self._submissions = SubmissionWatch(
             folder,
             limit_bytes=self._order.submission_limit_bytes,
-            every_seconds=self._order.snapshot_every_seconds,
+            every_seconds=self._order.conditions.grade_every_seconds,
             taken=[event for event in self._reported if isinstance(event, SubmissionTaken)],
         )
         hidden = partial(secrets.read_hidden, folder) if self._order.secret else tuple
@@ -141,7 +141,7 @@ class RunnerAttempt:
             folder,
             self._sandbox.bytes_outside,
             disk_worker,
-            self._order.disk_limit_bytes,
+            self._order.conditions.disk_limit_bytes,
             self._sandbox.bytes_seen_by_root,
         )
         self._as_job = as_job
@@ -181,7 +181,7 @@ class RunnerAttempt:
         self._held_bytes = self._held_bytes if disk is None else disk.bytes
         if with_disk:
             self._measure_disk(self._root, [process.pid for process in tree.below(self._root)])
-        if disk is not None and self._order.disk_limit_bytes is not None:
+        if disk is not None and self._order.conditions.disk_limit_bytes is not None:
             self._note_unmeasured(disk)
         self._host.note_disk_use(disk_bytes)
         usage = self._meter.measure(
@@ -204,7 +204,7 @@ class RunnerAttempt:
         A job with a limit measures the files on its node every minute. Its directory on the shared file system is
         walked when its processes may have written more than is left of the limit, and as often as without one.
         """
-        now, limit = self._clock.monotonic(), self._order.disk_limit_bytes
+        now, limit = self._clock.monotonic(), self._order.conditions.disk_limit_bytes
         if not self._as_job:
             self._disk.start(processes)
             return
@@ -290,7 +290,7 @@ class RunnerAttempt:
 
     def _is_overdue(self, started: Started) -> bool:
         """Return whether the agent should have ended long ago, by the monotonic clock, so within one boot only."""
-        patience = self._order.grace_seconds + OVERDUE_SECONDS
+        patience = self._order.conditions.grace_seconds + OVERDUE_SECONDS
         if not self._is_late(started, patience):
             return False
         is_tidying = (self.folder / protocol.ENDING).exists()
@@ -299,7 +299,7 @@ class RunnerAttempt:
     def _is_late(self, started: Started, patience: float) -> bool:
         if self._asked_at is not None and time.monotonic() - self._asked_at > patience:
             return True
-        limit = self._order.time_limit_seconds + patience
+        limit = self._order.conditions.time_limit_seconds + patience
         return started.boot_id == output.boot_id() and self._elapsed(started) > limit
 
     def _end_overdue(self) -> None:

@@ -166,7 +166,7 @@ def _stage(
 
 def _write_gpus(folder: Path, order: Order) -> None:
     """Write gpus.json with the devices that the batch system gave to this job."""
-    if not order.gpus:
+    if not order.conditions.resources.gpus:
         return
     try:
         given = given_gpus(os.environ.get(_VISIBLE, ""), read_nvidia())
@@ -185,7 +185,7 @@ class HeartbeatWriter:
         self._folder = folder
         self._file = jsonlines.Appender(folder / protocol.HEARTBEATS)
         self._has_gateway = bool(order.providers)
-        self._has_proxy = bool(order.allowed_hosts)
+        self._has_proxy = bool(order.conditions.allowed_hosts)
         self._every_seconds = every_seconds
         self._number = 0
         self._written_at, self._events = -math.inf, 0
@@ -282,7 +282,7 @@ def seconds_between_polls(age: float, order: Order, silent_seconds: float) -> fl
     """
     longest = min(
         _LONGEST_POLL_SECONDS,
-        order.snapshot_every_seconds * _SHARE_OF_SNAPSHOTS,
+        order.conditions.grade_every_seconds * _SHARE_OF_SNAPSHOTS,
         silent_seconds * _SHARE_OF_SILENCE,
     )
     return min(max(_POLL_SECONDS, age * _SHARE_OF_AGE), max(_POLL_SECONDS, longest))

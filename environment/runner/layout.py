@@ -64,7 +64,9 @@ def own_files() -> Path:
 
 def instructions(order: Order) -> Path:
     """Return the file with an agent's instructions."""
-    return own_files() / ("instructions_obfuscated.txt" if order.obfuscated else "instructions.txt")
+    return own_files() / (
+        "instructions_obfuscated.txt" if order.conditions.obfuscated else "instructions.txt"
+    )
 
 
 def sandboxed() -> AgentLayout:
@@ -90,7 +92,7 @@ def binds(attempt: Path, order: Order, here: AgentLayout) -> list[Bind]:
     """Return the folders and files of an attempt that an agent has wherever it is isolated."""
     return [
         Bind(protocol.prepared_data(attempt, order) / "public", here.data, read_only=True),
-        *(_obfuscated_texts(attempt, order, here) if order.obfuscated else ()),
+        *(_obfuscated_texts(attempt, order, here) if order.conditions.obfuscated else ()),
         Bind(attempt / protocol.SUBMISSION, here.submission),
         Bind(attempt / protocol.LOGS, here.logs),
         Bind(attempt / protocol.CODE, here.code),
@@ -119,7 +121,7 @@ def plain(attempt: Path, order: Order) -> AgentLayout:
     tools = own_files()
     return AgentLayout(
         data=attempt / protocol.SCRATCH / "data"
-        if order.obfuscated
+        if order.conditions.obfuscated
         else protocol.prepared_data(attempt, order) / "public",
         submission=attempt / protocol.SUBMISSION,
         logs=attempt / protocol.LOGS,
@@ -184,12 +186,12 @@ def variables(
     order: Order, layout: AgentLayout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
 ) -> dict[str, str]:
     """Return all variables of an agent; those of its config.yaml override ours, and there are no others."""
-    threads = str(max(1, int(order.cpus)))
+    threads = str(max(1, int(order.conditions.resources.cpus)))
     return {
         "COMPETITION_ID": order.competition_id,
         "SEED": str(order.seed),
         "ATTEMPT": str(order.attempt),
-        "TIME_LIMIT_SECONDS": f"{order.time_limit_seconds:g}",
+        "TIME_LIMIT_SECONDS": f"{order.conditions.time_limit_seconds:g}",
         "DATA_DIR": str(layout.data),
         "SUBMISSION_DIR": str(layout.submission),
         "LOGS_DIR": str(layout.logs),
@@ -217,7 +219,7 @@ def variables_in_an_image(
 ) -> dict[str, str]:
     """Return an agent's variables in addition to those of its image."""
     found = variables(order, layout, own, port=port, model_port=model_port)
-    proxy = proxy_variables() if order.network == "models" else {}
+    proxy = proxy_variables() if order.conditions.network == "models" else {}
     return {name: value for name, value in found.items() if name not in _OF_THE_IMAGE} | proxy
 
 
@@ -232,4 +234,7 @@ def proxy_rules(order: Order) -> list[str]:
     """Return the proxy's options: allowed hosts, and denied ones, which the gateway serves and counts."""
     served = (urlsplit(provider.url).hostname for provider in order.providers)
     denied = dict.fromkeys(host for host in served if host)
-    return [*(f"--allow={host}" for host in order.allowed_hosts), *(f"--deny={host}" for host in denied)]
+    return [
+        *(f"--allow={host}" for host in order.conditions.allowed_hosts),
+        *(f"--deny={host}" for host in denied),
+    ]

@@ -252,7 +252,7 @@ class Runner:
         return self._docker
 
     def _sandbox_for(self, folder: Path, order: Order) -> Sandbox:
-        if order.runtime != protocol.DOCKER:
+        if order.conditions.runtime != protocol.DOCKER:
             return ProcessSandbox(folder, order.token, self._start_shim)
         return DockerSandbox(self._docker_host(), folder, order)
 

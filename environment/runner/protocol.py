@@ -17,10 +17,11 @@ from mlebench_console.environment.container.traffic import Traffic
 from mlebench_console.environment.gateway import orders
 from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
 from mlebench_console.foundation import files
+from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.problems import DataProblem
 
-VERSION = 1
+VERSION = 2
 
 ORDER = "run.json"
 STOP = "stop.json"
@@ -143,32 +144,20 @@ class Order:
     Attributes:
         token: a permanently unique id of the attempt, in the names of its containers and of its file in the inbox.
         agent_version: the digest of `agent_folder`; empty where it is not compared.
-        runtime: `bubblewrap`, `apptainer`, `plain`, `docker`, or `auto` for the first that works.
-        network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
+        conditions: of the run. Its runtime is `bubblewrap`, `apptainer`, `plain`, `docker`, or `auto` for the first
+            that works.
         arguments, variables: of the start script; those passed as secrets replace them.
         secret: whether arguments or variables contain secrets and so are passed separately.
         image, grader_image: of the containers.
         image_labels, grader_labels: the labels of these images if they were built from the right files; empty
             for runtimes without images.
         agents_dir: the agents folder that the sweep was launched with, from which its image is built.
-        container_runtime: the daemon's runtime for containers; empty for its default.
-        container_options: further options of the agent's container, each the daemon client's name for it and a
-            JSON value, such as `cpuset_cpus="0-3"`.
-        gpus: the number of devices for the attempt; a batch system chooses them on its node.
-        gpu_uuids: the devices that are leased to the attempt.
+        gpu_uuids: the devices that are leased to the attempt; a batch system chooses them on its node.
         privileged: whether the container is privileged, as the operator agreed to.
-        keep_container: whether the agent's container is kept after the attempt.
-        idle_limit_seconds: how long the attempt may be inactive before it is ended; None for no limit.
-        disk_limit_bytes: the disk usage beyond which the attempt is ended; None for no limit.
-        obfuscated: whether the attempt's own description replaces the dataset's, and the
-            obfuscated instructions the usual ones.
         own_competition: the folder of a user's own competition; empty for the benchmark's.
         providers: the model providers that the attempt reaches through its gateway; none without one.
         model_token: the agent's substitute for their keys, valid only for its gateway.
-        model_grants: what providers may do for the agent besides answering.
-        budget_calls, budget_tokens, budget_usd: the limits of its model calls; None for no limit.
         model_prices: the operator's own prices, by patterns of models' names.
-        record_calls: whether requests and answers are recorded.
         image_file: the agent's exported image, for runtimes that need no daemon; None for the host's own system.
     """
 
@@ -186,29 +175,14 @@ class Order:
     variables: tuple[tuple[str, str], ...]
     secret: bool
     prepared_dir: str
-    edition: str
-    runtime: str
-    network: str
     python_prefix: str
-    time_limit_seconds: float
-    grace_seconds: float
-    cpus: float
-    memory_bytes: int | None
-    snapshot_every_seconds: float
+    conditions: RunConditions
     log_limit_bytes: int = 1 << 30
     submission_limit_bytes: int = 1 << 30
     image: str = ""
     grader_image: str = ""
-    shm_bytes: int | None = None
-    container_runtime: str = ""
-    container_options: tuple[str, ...] = ()
     gpu_uuids: tuple[str, ...] = ()
-    allowed_hosts: tuple[str, ...] = ()
     privileged: bool = False
-    keep_container: bool = False
-    idle_limit_seconds: float | None = None
-    disk_limit_bytes: int | None = None
-    obfuscated: bool = False
     own_competition: str = ""
     agent_version: str = ""
     image_labels: tuple[tuple[str, str], ...] = ()
@@ -216,13 +190,7 @@ class Order:
     agents_dir: str = ""
     providers: tuple[ModelProvider, ...] = ()
     model_token: str = ""
-    model_grants: tuple[str, ...] = ()
-    budget_calls: int | None = None
-    budget_tokens: int | None = None
-    budget_usd: float | None = None
     model_prices: tuple[tuple[str, dict[str, float]], ...] = ()
-    record_calls: bool = False
-    gpus: int = 0
     image_file: ImageFile | None = None
 
 
@@ -489,7 +457,7 @@ def read(path: Path, kind: type[Record]) -> Record:
 
     Raises:
         DamagedRecord: it is not a record of this kind.
-        DataProblem: it is missing, can't be read, or is of a newer protocol.
+        DataProblem: it is missing, can't be read, or is of another version of the protocol.
     """
     import msgspec  # imported here, as it is slow and most importers only need the names
 
@@ -498,8 +466,11 @@ def read(path: Path, kind: type[Record]) -> Record:
     try:
         values = msgspec.json.decode(content, type=dict[str, Any])
         version = values.get("version", VERSION)
-        if version > VERSION:
-            raise DataProblem(f"{path} was written by a newer version", f"its protocol is {version}")
+        if version != VERSION:
+            age = "a newer" if version > VERSION else "an older"
+            raise DataProblem(
+                f"{path} was written by {age} version", f"its protocol is {version}, this one is {VERSION}"
+            )
         return msgspec.convert(values, kind)
     except (msgspec.MsgspecError, TypeError) as error:
         raise DamagedRecord(f"{path} is damaged", str(error)) from error

@@ -41,8 +41,9 @@ from mlebench_console.state import database, requests
 from mlebench_console.state.annotations import Annotation
 from mlebench_console.state.integrity import Layer
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
-from mlebench_console.state.records import Dataset, DatasetState, Run, SweepSpec, VerificationKind
+from mlebench_console.state.records import Dataset, DatasetState, Run, VerificationKind
 from mlebench_console.state.usage.budgets import BudgetScope
+from tests.conditions import spec_of
 
 QUEUED = Run(
     id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,
@@ -183,7 +184,7 @@ def test_a_question_keeps_names_readable_beside_long_details() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        LaunchSweep(spec=SweepSpec("dummy", "", ("leaf-classification",), 2, 60.0), name="s", priority=-1),
+        LaunchSweep(spec=spec_of("dummy", "", ("leaf-classification",), 2, 60.0), name="s", priority=-1),
         SetPriority(sweep_id="s", value=-1),
         AnnotateSweep(sweep_id="s", change=Annotation(None, ("night",))),
         SetBudget(scope=BudgetScope.EXPERIMENT, name="row", limits=Budget(usd=2.5)),

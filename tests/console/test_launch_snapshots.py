@@ -18,13 +18,13 @@ from mlebench_console.engine.checks import Check, Mend
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.sweeps.forecast import Forecast, PastRuns, schedule
-from mlebench_console.state.records import SweepSpec
+from tests.conditions import spec_of
 from tests.console.stillness import stillness
 from tests.console.test_snapshots import LARGE, SMALL
 from tests.console.world import FrozenClock
 
 LITE = registry.splits()["lite"]
-LAUNCH = LaunchSweep(spec=SweepSpec("aide", "", LITE, 3, 86_400.0, runtime="docker", gpus=1), concurrency=8)
+LAUNCH = LaunchSweep(spec=spec_of("aide", "", LITE, 3, 86_400.0, runtime="docker", gpus=1), concurrency=8)
 KNOWN = PastRuns({name: 3600.0 * (5 + place % 19) for place, name in enumerate(LITE[::2])})
 GOOD = (
     Check(True, "the engine is running with 36 slots"),

@@ -25,6 +25,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
 from mlebench_console.state.records import Run, Sweep
 from mlebench_console.state.usage.model_calls import ModelUse, UseOfRun
+from tests.conditions import changed
 from tests.engine.scoreboard.worlds import SPEC
 
 # A dollar for each thousand tokens that come in.
@@ -33,7 +34,7 @@ SWEEP = Sweep(
     "mine",
     "mine",
     SweepState.ACTIVE,
-    replace(SPEC, gateway=("openai",), time_limit_seconds=1000),
+    changed(SPEC, gateway=("openai",), time_limit_seconds=1000),
     *("1", 1, 0, 0.0, ""),
 )
 
@@ -112,7 +113,7 @@ def test_nothing_is_projected_from_a_cost_that_is_not_known() -> None:
 
 
 def test_a_sweep_without_a_gateway_has_no_costs() -> None:
-    uncounted = replace(SWEEP, spec=replace(SWEEP.spec, gateway=()))
+    uncounted = replace(SWEEP, spec=changed(SWEEP.spec, gateway=()))
     assert sweep_costs(uncounted, [run(1, RunState.RUNNING)], {}, PRICES, 0) is None
 
 

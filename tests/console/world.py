@@ -16,15 +16,17 @@ from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.files import remove_tree
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
-from mlebench_console.state.records import HERE, DatasetState, Grade, JobFacts, StepState, SweepSpec
+from mlebench_console.state.records import DatasetState, Grade, JobFacts, StepState
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import model_calls
 from mlebench_console.state.usage.samples import Samples
+from tests.conditions import spec_of
 
 # 2026-03-14 03:14:00 UTC
 NOW = 1_773_458_040.0
@@ -67,7 +69,7 @@ class World:
         budget_usd: float | None = None,
         placement: str = HERE,
     ) -> None:
-        spec = SweepSpec(
+        spec = spec_of(
             agent_id=agent,
             agents_dir="/agents",
             competitions=competitions,
@@ -122,7 +124,7 @@ class World:
             directory=str(directory.relative_to(self.places.state_dir)),
             runtime="bubblewrap",
             now=NOW - ago,
-            placement=sweeps.get(self.database, run.sweep_id).spec.placement,
+            placement=sweeps.get(self.database, run.sweep_id).spec.conditions.placement,
         )
         if begins:
             transitions.started(self.database, attempt.id, isolated=True, at=NOW - ago, now=NOW - ago)

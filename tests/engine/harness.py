@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,8 +25,9 @@ from mlebench_console.environment.runner.host import readings
 from mlebench_console.environment.runner.process import containment
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import locks
+from mlebench_console.foundation.fields import from_flat
 from mlebench_console.state import database, events, runs
-from mlebench_console.state.records import Attempt, Run, SweepSpec
+from mlebench_console.state.records import Attempt, Run
 
 PATIENCE = 60.0
 SLOTS = 10  # more than this machine may have processors: most agents of these tests only wait
@@ -70,11 +70,8 @@ def shown(*chosen: Run, reroll: bool = False) -> tuple[ChosenRun, ...]:
 
 
 def launch_of(**values: Any) -> LaunchSweep:
-    """Return the launch with these values, of itself or of its specification."""
-    own = {each.name for each in fields(LaunchSweep)}
-    spec = {name: value for name, value in values.items() if name not in own}
-    rest = {name: value for name, value in values.items() if name in own}
-    return LaunchSweep(spec=SweepSpec(**({"agents_dir": ""} | spec)), **rest)
+    """Return the launch with these values, of itself, its specification and its conditions."""
+    return from_flat(LaunchSweep, {"agents_dir": ""} | values)
 
 
 class Harness:

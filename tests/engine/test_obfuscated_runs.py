@@ -62,7 +62,7 @@ def test_agent_and_report_have_the_obfuscated_text(
     assert (logs / told).read_text() == Path(environment_path[0], "instructions_obfuscated.txt").read_text()
     public = prepared_data / COMPETITION / "prepared" / "public"
     assert (logs / "names").read_text().split() == sorted(path.name for path in public.iterdir())
-    assert protocol.read(harness.folder(run) / protocol.ORDER, Order).obfuscated
+    assert protocol.read(harness.folder(run) / protocol.ORDER, Order).conditions.obfuscated
     assert description_in_report(harness, run) == "obfuscated"
     with closing(database.open_for_reading(harness.places.state_dir)) as state:
         assert find_evidence(state, run.sweep_id).conditions.descriptions == "obfuscated"
@@ -90,5 +90,5 @@ def test_our_agents_ask_for_it_in_a_variant_of_their_own(name: str) -> None:
 def test_a_launch_that_asks_for_it_can_be_asked_for_again(tmp_path: Path) -> None:
     places = Places(tmp_path / "config.toml", tmp_path / "data", tmp_path / "state")
     asked = resolve(SweepOptions(agent="dummy", competitions=(COMPETITION,), obfuscated=True), places)
-    assert asked.spec.obfuscated
+    assert asked.spec.conditions.obfuscated
     assert options_of(asked).obfuscated

@@ -35,6 +35,7 @@ from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
+from tests.conditions import changed
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import eventually
 from tests.engine.test_model_gateway import Elsewhere, elsewhere
@@ -65,7 +66,7 @@ class Node:
         self.scratch.mkdir(exist_ok=True)
         protocol.make_folders(self.folder)
         (Path(order.agent_folder) / "start.sh").write_text(script)
-        protocol.write(self.folder / protocol.ORDER, replace(order, runtime=runtime))
+        protocol.write(self.folder / protocol.ORDER, changed(order, runtime=runtime))
         if staging is not None:
             protocol.write(self.folder / protocol.STAGING, staging)
 
@@ -187,11 +188,11 @@ def unwritable(_descriptor: int) -> None:
 
 
 def test_a_job_looks_as_often_as_its_promises_ask_for() -> None:
-    usual, day = order_with(snapshot_every_seconds=60), 86_400.0
+    usual, day = order_with(grade_every_seconds=60), 86_400.0
     assert seconds_between_polls(1, usual, 300) == 1
     assert seconds_between_polls(600, usual, 300) == 10
     assert seconds_between_polls(day, usual, 300) == 30
-    assert seconds_between_polls(day, order_with(snapshot_every_seconds=10), 300) == 5
+    assert seconds_between_polls(day, order_with(grade_every_seconds=10), 300) == 5
     assert seconds_between_polls(day, usual, 20) == 5
 
 
@@ -332,7 +333,7 @@ def test_an_agent_sees_the_devices_of_its_job_and_no_others(
     tmp_path: Path, order: Order, bubblewrap: None
 ) -> None:
     script = 'echo "gpus $CUDA_VISIBLE_DEVICES" && ls /dev && echo x > /dev/shm/x && ! echo x > /dev/x'
-    node = Node(tmp_path, replace(order, gpus=2), script, runtime=protocol.BUBBLEWRAP)
+    node = Node(tmp_path, changed(order, gpus=2), script, runtime=protocol.BUBBLEWRAP)
     node.variables["CUDA_VISIBLE_DEVICES"] = "0,1"
     assert node.run().exit_code == 0
     log = (node.folder / protocol.LOG).read_text()
@@ -353,7 +354,7 @@ def test_the_files_of_given_devices_are_in_the_sandbox(
 
 
 def test_a_job_that_was_given_no_gpus_is_no_fault_of_the_agent(tmp_path: Path, order: Order) -> None:
-    node = Node(tmp_path, replace(order, gpus=1), "echo begun")
+    node = Node(tmp_path, changed(order, gpus=1), "echo begun")
     node.variables["CUDA_VISIBLE_DEVICES"] = ""
     ending = node.run()
     assert ending.reason == protocol.LOST

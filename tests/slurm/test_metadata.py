@@ -31,16 +31,16 @@ from mlebench_console.environment.runner.protocol import AgentStarted, Heartbeat
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.state import database, runs, transitions
-from mlebench_console.state.records import SweepSpec
 from mlebench_console.state.usage.samples import Samples
 from tests.clocks import HandClock
+from tests.conditions import spec_of
 from tests.engine.states import new_sweep
 from tests.environment.runner.orders import order_with
 from tests.slurm.fake import FakeSlurm, Latency
 
 RUNS = 225
 MOST_A_SECOND = 50
-LOOK_SECONDS = seconds_between_polls(86_400, order_with(snapshot_every_seconds=60), 300)
+LOOK_SECONDS = seconds_between_polls(86_400, order_with(grade_every_seconds=60), 300)
 _CALLS = (
     "access",
     "chmod",
@@ -114,7 +114,7 @@ def calls_of_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Coun
     clock, slurm = HandClock(1000.0), FakeSlurm()
     tmp_path.mkdir()
     state, samples = database.open_for_writing(tmp_path), Samples(tmp_path, writable=True)
-    new_sweep(state, SweepSpec("agent", "", ("one",), RUNS, 86400.0, placement="slurm"), concurrency=RUNS)
+    new_sweep(state, spec_of("agent", "", ("one",), RUNS, 86400.0, placement="slurm"), concurrency=RUNS)
     placements = Placements(Places(tmp_path / "config.toml", tmp_path / "data", tmp_path), clock, unexpected)
     profile = SlurmProfile(max_jobs=RUNS)
     placements._slurm = made = Slurm(
@@ -184,7 +184,7 @@ def calls_of_a_node(
     order = order_with(
         providers=providers,
         time_limit_seconds=86_400,
-        snapshot_every_seconds=60,
+        grade_every_seconds=60,
         disk_limit_bytes=disk_limit,
     )
     protocol.write(attempt / protocol.ORDER, order)

@@ -19,8 +19,9 @@ from mlebench_console.engine.places import images_folder
 from mlebench_console.engine.requests import ChosenRun, StopRuns
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import locks
+from mlebench_console.foundation.conditions import HERE
 from mlebench_console.state.lifecycle import FailureClass, RunState
-from mlebench_console.state.records import HERE, Run
+from mlebench_console.state.records import Run
 from tests.engine.harness import COMPETITION, SUBMIT, WAIT_FOR_GO, Harness, eventually
 from tests.engine.test_exported_images import agent_with_image, exported_elsewhere
 from tests.slurm.cluster import Cluster

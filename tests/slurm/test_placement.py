@@ -38,6 +38,7 @@ from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.records import Attempt, OwnReason
 from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
+from tests.conditions import changed
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
 from tests.environment.runner.prepared import make_prepared
@@ -63,7 +64,7 @@ class World:
         attempt = attempt_of(number)
         folder = self.state_dir / attempt.directory
         protocol.make_folders(folder)
-        made = replace(order_with(), token=attempt.token, attempt_id=number, runtime="bubblewrap", **order)  # type: ignore[arg-type]
+        made = changed(order_with(), token=attempt.token, attempt_id=number, runtime="bubblewrap", **order)
         protocol.write(folder / protocol.ORDER, made)
         return attempt
 
@@ -181,7 +182,7 @@ def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(wor
 
 
 def test_a_jobs_log_lies_in_its_directory_whatever_that_is_called(world: World) -> None:
-    options = job_options(order_with(), "name", "comment", Path("/shared/50%j/runs/1"), PROFILE)
+    options = job_options(order_with().conditions, "name", "comment", Path("/shared/50%j/runs/1"), PROFILE)
     assert f"--output=/shared/50%%j/runs/1/{protocol.JOB_LOG}" in options  # as sbatch writes a '%'
 
 
@@ -346,7 +347,7 @@ def test_what_a_run_has_reported_counts_more_than_what_slurm_says(world: World, 
 def test_a_plain_agent_that_ends_its_own_job_gets_no_free_relaunch(tmp_path: Path) -> None:
     world = World(tmp_path)
     order = protocol.read(world.folder / protocol.ORDER, protocol.Order)
-    protocol.write(world.folder / protocol.ORDER, replace(order, runtime="plain"))
+    protocol.write(world.folder / protocol.ORDER, changed(order, runtime="plain"))
     world.slurm.move(world.running(), "CANCELLED")
     world.step_for(500)
     failure = world.failure()
@@ -708,18 +709,20 @@ def test_secrets_go_to_the_node_in_a_file_of_ours_alone_that_is_taken_once(world
 )
 def test_gpus_are_asked_for_as_the_profile_says(gpus: int, gres: str, option: str | None) -> None:
     profile = SlurmProfile(gres=gres)
-    options = job_options(order_with(gpus=gpus), "name", "", Path(), profile)
+    options = job_options(order_with(gpus=gpus).conditions, "name", "", Path(), profile)
     assert [each for each in options if "gres" in each] == ([option] if option else [])
     left_out = replace(profile, leave_out=("gres",))
     assert not [
-        each for each in job_options(order_with(gpus=gpus), "n", "", Path(), left_out) if "gres" in each
+        each
+        for each in job_options(order_with(gpus=gpus).conditions, "n", "", Path(), left_out)
+        if "gres" in each
     ]
 
 
 @pytest.mark.parametrize(("gpus", "gres"), [(-1, "gpu:{n}"), (1, "gpu:1"), (1, "mps:{n}")])
 def test_gpus_that_no_profile_can_ask_for_are_refused(gpus: int, gres: str) -> None:
     with pytest.raises(UsageProblem):
-        job_options(order_with(gpus=gpus), "name", "", Path(), SlurmProfile(gres=gres))
+        job_options(order_with(gpus=gpus).conditions, "name", "", Path(), SlurmProfile(gres=gres))
 
 
 def test_a_job_is_told_of_the_sites_proxy_and_has_its_part_of_rates(tmp_path: Path) -> None:

@@ -35,8 +35,9 @@ from mlebench_console.foundation.problems import EnvironmentProblem, StateProble
 from mlebench_console.state import database, requests, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, RunState
-from mlebench_console.state.records import RequestState, Run, SweepSpec
+from mlebench_console.state.records import RequestState, Run
 from mlebench_console.state.usage import samples
+from tests.conditions import spec_of
 from tests.engine.full_disk import fill
 from tests.engine.harness import COMPETITION, Harness, shown
 from tests.soak.behaviours import BEHAVIOURS, Behaviour, Disturbance
@@ -153,7 +154,7 @@ class History:
     def _launch_as(self, name: str, step: Step) -> str:
         behaviour = _BY_NAME[step.behaviour]
         runtime = protocol.BUBBLEWRAP if self._isolation and step.pick % 2 else protocol.PLAIN
-        spec = SweepSpec(
+        spec = spec_of(
             agent_id=behaviour.name,
             agents_dir=str(self.harness.agents_dir),
             competitions=(COMPETITION,),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mlebench_console.state import sweeps
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Sweep, SweepSpec
+from mlebench_console.state.records import Sweep
+from tests.conditions import spec_of
 
 
 def create_sweep(
@@ -19,7 +20,7 @@ def create_sweep(
         database,
         sweep_id=sweep_id,
         name=sweep_id,
-        spec=SweepSpec("dummy", "/agents", competitions, seeds, time_limit_seconds=60),
+        spec=spec_of("dummy", "/agents", competitions, seeds, time_limit_seconds=60),
         agent_folder="/agents/dummy",
         agent_version="1",
         concurrency=2,

@@ -113,7 +113,7 @@ def plans(
         outside_network: the network with access to the outside, for those that get it.
     """
     found = [_validation(attempt, order, outside_network)]
-    if order.network == "models":
+    if order.conditions.network == "models":
         found.append(_proxy(attempt, order, outside_network))
     return [*found, _agent(attempt, order, name_of[Role.VALIDATION], launch)]
 
@@ -143,7 +143,7 @@ def _validation(attempt: Path, order: Order, outside_network: str) -> ContainerP
         f"--restarts={_RESTARTS}",
         *(
             [f"--relay={layout.PROXY_PORT}:{SERVICES}/{layout.PROXY_SOCKET}"]
-            if order.network == "models"
+            if order.conditions.network == "models"
             else []
         ),
         *([f"--relay={layout.MODEL_PORT}:{SERVICES}/{protocol.GATEWAY_SOCKET}"] if order.providers else []),
@@ -152,7 +152,7 @@ def _validation(attempt: Path, order: Order, outside_network: str) -> ContainerP
         f"--ready={SERVICES}/{READY}",
         f"--competition={order.competition_id}",
         f"--prepared={_PREPARED}",
-        f"--edition={order.edition}",
+        f"--edition={order.conditions.edition}",
         f"--record={_VALIDATIONS}",
         f"--uploads={SERVICES}/{protocol.UPLOADS}",
         f"--max-bytes={order.submission_limit_bytes}",
@@ -170,7 +170,7 @@ def _validation(attempt: Path, order: Order, outside_network: str) -> ContainerP
             Bind(attempt / protocol.SERVICES, SERVICES),
             *_own_competition(order),
         ),
-        network=outside_network if order.network == "open" else _NO_NETWORK,
+        network=outside_network if order.conditions.network == "open" else _NO_NETWORK,
         image_labels=order.grader_labels,
         memory_bytes=_SERVICE_MEMORY,
     )
@@ -206,8 +206,8 @@ def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) ->
         f"--user={AGENT_USER}",
         OPEN_HOME,
         f"--folder={OUTPUT}",
-        f"--deadline={order.time_limit_seconds}",
-        f"--grace={order.grace_seconds}",
+        f"--deadline={order.conditions.time_limit_seconds}",
+        f"--grace={order.conditions.grace_seconds}",
         f"--log-limit={order.log_limit_bytes}",
         *([f"--launch={LAUNCH}"] if launch else []),
         *(["--privileged"] if order.privileged else []),
@@ -234,14 +234,14 @@ def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) ->
         entrypoint=_MAIN_PROCESS,
         capabilities=_OF_THE_MAIN_PROCESS,
         groups=(str(os.getgid()),),
-        memory_bytes=order.memory_bytes,
-        shm_bytes=order.shm_bytes,
-        disk_bytes=order.disk_limit_bytes,
-        cpus=order.cpus,
+        memory_bytes=order.conditions.resources.memory_bytes,
+        shm_bytes=order.conditions.resources.shm_bytes,
+        disk_bytes=order.conditions.disk_limit_bytes,
+        cpus=order.conditions.resources.cpus,
         processes=protocol.MOST_PROCESSES,
         writable=True,
-        runtime=order.container_runtime,
-        options=order.container_options,
+        runtime=order.conditions.container_runtime,
+        options=order.conditions.container_options,
         gpu_uuids=order.gpu_uuids,
         privileged=order.privileged,
     )

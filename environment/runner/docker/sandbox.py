@@ -356,7 +356,7 @@ class DockerSandbox:
                 return
 
     def _is_used(self, role: Role) -> bool:
-        return role is not Role.PROXY or self._order.network == "models"
+        return role is not Role.PROXY or self._order.conditions.network == "models"
 
     def _restart(self, role: Role, dead: Container | None) -> None:
         """Replace a dead container; a validation server joins the network namespace that the agent still has."""
@@ -382,7 +382,7 @@ class DockerSandbox:
                     daemon.wait_for_validation(client, container, self._attempt)
         finally:
             self._host.forget()
-        more = ", but the network outside is gone" if self._order.network == "open" else ""
+        more = ", but the network outside is gone" if self._order.conditions.network == "open" else ""
         text = f"{how}; it was started again{more}"
         record = ServiceRestarted(time.time(), _SERVICES[role], text, from_outside)
         output.append(self._attempt / protocol.RESTARTS, record)
@@ -473,7 +473,7 @@ class DockerSandbox:
             self._host.remove(agent.id)
         for beside in self._beside():
             self._host.remove(beside.id, if_possible=is_kept)
-        if self._order.network != "none":
+        if self._order.conditions.network != "none":
             self._host.drop_outside_network()
         return (yield from files.removing_tree(self._attempt / protocol.SERVICES))
 
@@ -617,5 +617,5 @@ class DockerSandbox:
             "mlebench.competition": order.competition_id,
             "mlebench.seed": str(order.seed),
             "mlebench.number": str(order.attempt),
-            **({LABEL_KEPT: "yes"} if order.keep_container and plan.role is Role.AGENT else {}),
+            **({LABEL_KEPT: "yes"} if order.conditions.keep_containers and plan.role is Role.AGENT else {}),
         }

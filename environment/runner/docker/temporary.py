@@ -12,6 +12,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker import daemon
 from mlebench_console.environment.runner.docker.plans import ContainerPlan, Role, open_folders, plans
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.conditions import Resources, RunConditions
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -32,16 +33,19 @@ def order_without_run(**facts: Any) -> Order:
         "arguments": (),
         "variables": (),
         "secret": False,
-        "edition": "v1",
-        "runtime": protocol.DOCKER,
-        "network": "none",
         "python_prefix": "",
-        "grace_seconds": 1.0,
-        "cpus": float(os.cpu_count() or 1),
-        "memory_bytes": None,
-        "snapshot_every_seconds": 60.0,
     }
     return Order(**placeholders | facts)
+
+
+def conditions_without_run(time_limit_seconds: float, **facts: Any) -> RunConditions:
+    """Return conditions with the given facts, all processors of the host, and a short grace."""
+    usual: dict[str, Any] = {
+        "runtime": protocol.DOCKER,
+        "grace_seconds": 1.0,
+        "resources": Resources(cpus=float(os.cpu_count() or 1)),
+    }
+    return RunConditions(time_limit_seconds, **usual | facts)
 
 
 @contextmanager

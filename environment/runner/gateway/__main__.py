@@ -28,7 +28,6 @@ from mlebench_console.environment.gateway.records import Journal
 from mlebench_console.environment.gateway.server import Gateway, GatewaySettings
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.protocol import Order
-from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.locks import FileLock
 
 EXIT_SECOND = 4
@@ -67,11 +66,11 @@ def main() -> int:
     if not lock.acquire_soon():
         return EXIT_SECOND
     order = protocol.read(attempt / protocol.ORDER, Order)
-    by_variable = secrets.read_keys(attempt)
+    terms, by_variable = order.conditions.models, secrets.read_keys(attempt)
     service = GatewaySettings(
         order.model_token,
         order.providers,
-        frozenset(Grant(name) for name in order.model_grants),
+        frozenset(Grant(name) for name in terms.grants),
         {
             provider.name: by_variable[provider.key]
             for provider in order.providers
@@ -79,11 +78,10 @@ def main() -> int:
         },
     )
     hidden = Secrets((*by_variable.values(), order.model_token))
-    recorder = Recorder(attempt / protocol.RECORDED_CALLS, hidden) if order.record_calls else None
+    recorder = Recorder(attempt / protocol.RECORDED_CALLS, hidden) if terms.record_calls else None
     prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
-    budget = Budget(order.budget_calls, order.budget_tokens, order.budget_usd)
     notices = NoticeReader(attempt)
-    ledger = Ledger(budget, prices, notices)
+    ledger = Ledger(terms.budget, prices, notices)
     journal = Journal(attempt, ledger.add)
     gateway = Gateway(service, journal, ledger, rates=_rates(attempt, order, service), recorder=recorder)
     asyncio.run(_serve(attempt, gateway, notices))

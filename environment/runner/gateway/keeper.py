@@ -131,7 +131,7 @@ class GatewayKeeper:
             return "has ended", False
         if code >= 0:
             return f"ended with code {code}", False
-        is_isolated = self._order.runtime != protocol.PLAIN
+        is_isolated = self._order.conditions.runtime != protocol.PLAIN
         killed = code in (-signal.SIGTERM, -signal.SIGKILL)
         from_outside = is_isolated and killed and output.oom_kills(_OOM_COUNTERS) == self._oom_kills
         return f"was killed by {signal.Signals(-code).name}", from_outside

@@ -51,7 +51,7 @@ class HostMonitor:
             return self._full_disk(0)
         if self._held is None:
             return None
-        allowed = self._order.disk_limit_bytes
+        allowed = self._order.conditions.disk_limit_bytes
         own = 0 if allowed is not None and self._held <= allowed else self._held
         return self._full_disk(own)
 

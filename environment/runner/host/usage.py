@@ -88,11 +88,11 @@ def _changed_at(path: Path) -> int | None:
 
 def limit_exceeded(usage: UsageSample, order: Order) -> LimitExceeded | None:
     """Return the limit that an attempt exceeds, if any."""
-    idle, most_idle = usage.idle_seconds, order.idle_limit_seconds
+    idle, most_idle = usage.idle_seconds, order.conditions.idle_limit_seconds
     if most_idle is not None and idle > most_idle:
         text = f"nothing happened for {idle:.0f} s, at most {most_idle:.0f} are allowed"
         return LimitExceeded("idle", text, usage.at)
-    disk, most_disk = usage.disk_bytes, order.disk_limit_bytes
+    disk, most_disk = usage.disk_bytes, order.conditions.disk_limit_bytes
     if most_disk is not None and disk is not None and disk > most_disk:
         text = f"it holds at least {disk:,} bytes on disk, at most {most_disk:,} are allowed"
         return LimitExceeded("disk", text, usage.at)

@@ -90,7 +90,7 @@ def wrap(
     """
     scratch = (attempt / protocol.SCRATCH).resolve()
     arguments = [
-        *_apptainer(order.network, scratch),
+        *_apptainer(order.conditions.network, scratch),
         *(("--nv",) if gpu_nodes(attempt) else ()),
         *("--hostname", "sandbox", "--pwd", str(layout.agent)),
     ]

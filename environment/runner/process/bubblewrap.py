@@ -182,14 +182,14 @@ def wrap(
     able, image = abilities(), order.image_file
     if root is None or image is None:
         user, group = _USER, _USER
-        tree = [*_system(order.network), *_binds(_files_on_this_system(attempt, order, layout))]
+        tree = [*_system(order.conditions.network), *_binds(_files_on_this_system(attempt, order, layout))]
         tree += _python(Path(order.python_prefix))
     else:
         user, group = str(image.uid), str(image.gid)
         tree = ["--ro-bind", str(root), "/", *_binds(_files_in_an_image(attempt, order, layout))]
     return [
         shutil.which("bwrap") or "bwrap",
-        *_namespaces(order.network, able, user, group),
+        *_namespaces(order.conditions.network, able, user, group),
         *tree,
         *_kernel(able, shm_bytes, gpu_nodes(attempt)),
         *_filter(calls),
@@ -225,7 +225,7 @@ def _files_in_an_image(attempt: Path, order: Order, layout: AgentLayout) -> list
         Bind(scratch / "var-tmp", Path("/var/tmp")),  # noqa: S108 - the sandbox's own
         *binds_without_daemon(attempt, order, layout),
         *driver_files(attempt),
-        *([Bind(names.resolve(), names, read_only=True)] if order.network == "open" else []),
+        *([Bind(names.resolve(), names, read_only=True)] if order.conditions.network == "open" else []),
     ]
 
 

@@ -62,8 +62,13 @@ class ProcessLimits:
     @classmethod
     def of(cls, order: Order) -> ProcessLimits:
         """Return the limits of an order; that of memory defaults to nine tenths of the host's."""
-        memory = order.memory_bytes or round(_host_memory() * _SHARE_OF_HOST)
-        return cls(memory, protocol.MOST_PROCESSES, order.shm_bytes or memory // 2, order.cpus)
+        memory = order.conditions.resources.memory_bytes or round(_host_memory() * _SHARE_OF_HOST)
+        return cls(
+            memory,
+            protocol.MOST_PROCESSES,
+            order.conditions.resources.shm_bytes or memory // 2,
+            order.conditions.resources.cpus,
+        )
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,8 @@ class Shim:
         self._attempt = attempt
         self._order = order
         self._cache = cache or attempt / protocol.SCRATCH / "images"
-        self._isolated = order.runtime != protocol.PLAIN
-        self._runtime = order.runtime
+        self._isolated = order.conditions.runtime != protocol.PLAIN
+        self._runtime = order.conditions.runtime
         self._root: Path | None = None  # the agent's unpacked image
         self._layout = layout.sandboxed() if self._isolated else layout.plain(attempt, order)
         self._stops = 0
@@ -131,7 +131,7 @@ class Shim:
         scratch = self._attempt / protocol.SCRATCH
         scratch.mkdir(exist_ok=True)
         scratch = scratch.resolve()  # on a node it is a link to its own disk
-        self._runtime = runtimes.choose(self._order.runtime, self._order.image_file, scratch)
+        self._runtime = runtimes.choose(self._order.conditions.runtime, self._order.image_file, scratch)
         if self._order.image_file is not None:
             self._root = image_cache.unpacked(self._order.image_file, self._cache)
 
@@ -197,7 +197,7 @@ class Shim:
             raise DataProblem(
                 f"{source} is not the agent that the sweep was launched with", "its files have changed since"
             )
-        if self._order.obfuscated and not self._isolated:
+        if self._order.conditions.obfuscated and not self._isolated:
             self._link_data()
         services = self._attempt / protocol.SERVICES
         services.mkdir(exist_ok=True)  # its gateway may listen there already
@@ -224,7 +224,7 @@ class Shim:
             (
                 f"--competition={order.competition_id}",
                 f"--prepared={protocol.prepared_data(self._attempt, order)}",
-                f"--edition={order.edition}",
+                f"--edition={order.conditions.edition}",
                 # Relative to its own folder: the path of a Unix socket has at most 108 bytes.
                 f"--socket={protocol.VALIDATION_SOCKET}",
                 f"--record={self._attempt / protocol.VALIDATIONS}",
@@ -233,7 +233,7 @@ class Shim:
             ),
             protocol.VALIDATION_SOCKET,
         )
-        if order.network != "models":
+        if order.conditions.network != "models":
             return [server]
         site = os.environ.get("HTTPS_PROXY")  # set by a job's profile
         options = (
@@ -277,13 +277,13 @@ class Shim:
     def _command(self, own: tuple[tuple[str, str], ...]) -> tuple[list[str], dict[str, str]]:
         """Return the command that starts the agent in its sandbox, and that command's own variables."""
         here, order = self._layout, self._order
-        has_own_network = order.network != "open" and self._isolated
+        has_own_network = order.conditions.network != "open" and self._isolated
         port = layout.SANDBOX_PORT if has_own_network else _free_port()
         model_port = layout.MODEL_PORT if has_own_network else _free_port()
         sockets = {port: here.socket}
         if order.providers:
             sockets[model_port] = here.socket.with_name(protocol.GATEWAY_SOCKET)
-        if order.network == "models":
+        if order.conditions.network == "models":
             sockets[layout.PROXY_PORT] = here.socket.with_name(layout.PROXY_SOCKET)
         agent = self._attempt / protocol.SCRATCH / "agent"
         command = [
@@ -317,7 +317,7 @@ class Shim:
         order, image = self._order, self._order.image_file
         if image is None:
             variables = layout.variables(order, self._layout, own, port=port, model_port=model_port)
-            return variables | (layout.proxy_variables() if order.network == "models" else {})
+            return variables | (layout.proxy_variables() if order.conditions.network == "models" else {})
         variables = dict(image.variables) | {"HOME": image.home, "USER": image.user, "LOGNAME": image.user}
         variables |= layout.variables_in_an_image(order, self._layout, own, port=port, model_port=model_port)
         if bubblewrap.gpu_nodes(self._attempt):
@@ -342,8 +342,8 @@ class Shim:
         log = CappedLog(self._attempt / protocol.LOG, self._order.log_limit_bytes, hide=hidden)
         warden = Warden(
             command,
-            deadline=self._order.time_limit_seconds,
-            grace=self._order.grace_seconds,
+            deadline=self._order.conditions.time_limit_seconds,
+            grace=self._order.conditions.grace_seconds,
             log=log,
             spare=("bwrap", *apptainer.PROCESSES),
             limits=self._containment,

@@ -17,7 +17,8 @@ from mlebench_console.state import database as state_database
 from mlebench_console.state import experiments, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome
-from mlebench_console.state.records import Run, Sweep, SweepSpec
+from mlebench_console.state.records import Run, Sweep
+from tests.conditions import spec_of
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
@@ -67,7 +68,7 @@ def test_the_columns_that_a_pipe_gets_do_not_depend_on_what_is_in_them(cli: Cli,
 
 
 def test_one_competition_and_one_seed_are_not_called_several() -> None:
-    spec = SweepSpec("dummy", "", ("leaf-classification",), 1, 60.0)
+    spec = spec_of("dummy", "", ("leaf-classification",), 1, 60.0)
     assert spec.extent == "1 competition x 1 seed"
     assert replace(spec, seeds=3).extent == "1 competition x 3 seeds"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from mlebench_console.state.database import Database
 from mlebench_console.state.records import Run
 from mlebench_console.state.usage import model_calls
 from mlebench_console.state.usage.model_calls import ModelUse
+from tests.conditions import changed
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, start, sweep
 
@@ -25,7 +25,7 @@ def run(places: Places) -> Iterator[Run]:
     """A live run that has called two models."""
     places.state_dir.mkdir()
     database = state_database.open_for_writing(places.state_dir)
-    found = sweep(database, "caller", replace(SPEC, gateway=("openai", "local")))[0]
+    found = sweep(database, "caller", changed(SPEC, gateway=("openai", "local")))[0]
     start(database, found)
     attempt = runs.latest_attempt(database, found.id)
     assert attempt is not None

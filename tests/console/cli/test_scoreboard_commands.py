@@ -19,6 +19,7 @@ from mlebench_console.state import database as state_database
 from mlebench_console.state import experiments, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome
+from tests.conditions import changed
 from tests.console import worlds
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, finish, sweep
@@ -34,7 +35,7 @@ def world(places: Places) -> Iterator[Database]:
     database = state_database.open_for_writing(places.state_dir)
     for name, spec, outcome in (
         ("first", SPEC, Outcome.GOLD),
-        ("second", replace(SPEC, edition="corrected"), Outcome.GOLD),
+        ("second", changed(SPEC, edition="corrected"), Outcome.GOLD),
         ("alone", replace(SPEC, seeds=2), Outcome.BELOW_MEDIAN),
     ):
         for run in sweep(database, name, spec):

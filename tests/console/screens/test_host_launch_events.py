@@ -262,7 +262,11 @@ async def test_a_sweep_is_composed_and_launched(
         assert isinstance(asked[0], LaunchSweep)
         spec = asked[0].spec
         assert (spec.agent_id, spec.seeds, len(spec.competitions)) == ("dummy", 3, 22)
-        assert (spec.gateway, spec.budget_usd, spec.time_limit_seconds) == (("openai",), 2.5, 24 * 3600)
+        assert (
+            spec.conditions.models.gateway,
+            spec.conditions.models.budget.usd,
+            spec.conditions.time_limit_seconds,
+        ) == (("openai",), 2.5, 24 * 3600)
 
 
 async def test_a_launch_in_haste_is_of_what_was_typed_last(
@@ -401,11 +405,19 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
     composed = compose(draft, places, RUNNING)
     assert composed.launch is not None
     spec = composed.launch.spec
-    assert (spec.time_limit_seconds, composed.launch.priority, spec.start_ramp_seconds) == (5400, -2, 30)
-    assert spec.allowed_hosts == ("api.example.org", "b.org:8443")
-    assert (spec.memory_bytes, spec.gpus) == (1_500_000_000, -1)
-    assert (spec.idle_limit_seconds, spec.disk_limit_bytes, spec.retries) == (3600, 20 * 10**9, 2)
-    assert spec.obfuscated
+    assert (spec.conditions.time_limit_seconds, composed.launch.priority, spec.start_ramp_seconds) == (
+        5400,
+        -2,
+        30,
+    )
+    assert spec.conditions.allowed_hosts == ("api.example.org", "b.org:8443")
+    assert (spec.conditions.resources.memory_bytes, spec.conditions.resources.gpus) == (1_500_000_000, -1)
+    assert (spec.conditions.idle_limit_seconds, spec.conditions.disk_limit_bytes, spec.retries) == (
+        3600,
+        20 * 10**9,
+        2,
+    )
+    assert spec.conditions.obfuscated
     assert not composed.can_launch, "the runtime has no GPUs"
 
 

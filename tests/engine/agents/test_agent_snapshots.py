@@ -17,8 +17,9 @@ from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 from mlebench_console.state import database, runs, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
-from mlebench_console.state.records import Sweep, SweepSpec
+from mlebench_console.state.records import Sweep
 from tests.clocks import HandClock
+from tests.conditions import spec_of
 from tests.engine.harness import SUBMIT, Harness, eventually, shown
 
 
@@ -43,7 +44,7 @@ def launched(state: Database, folder: Path, version: str) -> Sweep:
         state,
         sweep_id="s",
         name="s",
-        spec=SweepSpec("mine", str(folder.parent), ("c",), 1, 60.0),
+        spec=spec_of("mine", str(folder.parent), ("c",), 1, 60.0),
         agent_folder=str(folder),
         agent_version=version,
         concurrency=1,

@@ -31,7 +31,8 @@ from mlebench_console.foundation.workers import WorkerPool
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database, open_for_writing
 from mlebench_console.state.datasets import Progress
-from mlebench_console.state.records import DatasetState, StepState, SweepSpec
+from mlebench_console.state.records import DatasetState, StepState
+from tests.conditions import spec_of
 from tests.engine.states import new_sweep
 
 SMALL, MIDDLE, LARGE, UNKNOWN = (
@@ -70,7 +71,7 @@ def test_small_datasets_come_first_by_what_kaggle_told_or_else_the_facts(databas
 
 def test_what_runs_wait_for_comes_before_what_is_small(database: Database) -> None:
     request(database, LARGE, SMALL)
-    spec = SweepSpec("dummy", "/agents", (LARGE,), seeds=1, time_limit_seconds=60)
+    spec = spec_of("dummy", "/agents", (LARGE,), seeds=1, time_limit_seconds=60)
     new_sweep(database, spec)
     assert order(database) == [LARGE, SMALL]
 

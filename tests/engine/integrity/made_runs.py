@@ -14,9 +14,10 @@ from mlebench_console.state import runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome
 from mlebench_console.state.records import SweepSpec
+from tests.conditions import spec_of
 
 COMPETITION = "spaceship-titanic"
-SPEC = SweepSpec("dummy", "/agents", (COMPETITION,), seeds=1, time_limit_seconds=7200)
+SPEC = spec_of("dummy", "/agents", (COMPETITION,), seeds=1, time_limit_seconds=7200)
 STARTED = 1_000.0
 
 

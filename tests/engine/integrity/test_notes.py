@@ -14,6 +14,7 @@ from mlebench_console.environment.gateway.records import CallOutcome, Journal, M
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import Finding, Severity
+from tests.conditions import changed
 from tests.engine.integrity.corpus import HONEST
 from tests.engine.integrity.made_runs import SPEC, MadeRun, subject_of
 
@@ -45,7 +46,7 @@ def test_it_is_noted_and_not_flagged(state: Database, rule: Rule, made: MadeRun,
 def test_a_gpu_that_was_never_used_is_noted(
     state: Database, gpus: int, busy: tuple[int, int], told: str
 ) -> None:
-    subject = subject_of(state, MadeRun(submissions=[HONEST], spec=replace(SPEC, gpus=gpus)))
+    subject = subject_of(state, MadeRun(submissions=[HONEST], spec=changed(SPEC, gpus=gpus)))
     samples = [{"gpu_percent": busy[number % 2]} for number in range(200)]
     (subject.folder / protocol.USAGE).write_text("".join(f"{json.dumps(one)}\n" for one in samples))
     assert_noted(list(facts.unused_gpu(subject)), told)

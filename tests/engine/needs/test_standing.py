@@ -11,7 +11,8 @@ from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, NoEnd
 from mlebench_console.state import datasets, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
-from mlebench_console.state.records import DatasetState, JobFacts, SweepSpec
+from mlebench_console.state.records import DatasetState, JobFacts
+from tests.conditions import spec_of
 from tests.engine.states import new_sweep
 
 NAME = "spooky-author-identification"
@@ -29,7 +30,7 @@ def prepare(state: Database) -> None:
 
 
 def test_where_no_end_can_be_told_the_reason_is(state: Database) -> None:
-    new_sweep(state, SweepSpec("dummy", "", (NAME,), 1, 3600.0))
+    new_sweep(state, spec_of("dummy", "", (NAME,), 1, 3600.0))
     assert standing(state).end(UP) is NoEnd.DATASETS
     prepare(state)
     assert standing(state).end(UP) == ExpectedEnd(3700.0, at_most=True)
@@ -52,7 +53,7 @@ def test_where_no_end_can_be_told_the_reason_is(state: Database) -> None:
 
 
 def test_why_nothing_starts_is_said_only_where_no_run_can_start(state: Database) -> None:
-    new_sweep(state, SweepSpec("dummy", "", (NAME,), 2, 3600.0))
+    new_sweep(state, spec_of("dummy", "", (NAME,), 2, 3600.0))
     missing = standing(state).wait(UP)
     assert missing is not None
     assert missing.kind is WaitKind.DATASET
@@ -70,7 +71,7 @@ def test_why_nothing_starts_is_said_only_where_no_run_can_start(state: Database)
 def test_a_run_counts_as_running_once_its_job_has_begun(
     state: Database, waits_for: str, kind: RunState
 ) -> None:
-    new_sweep(state, SweepSpec("dummy", "", (NAME,), 1, 3600.0, placement="slurm"))
+    new_sweep(state, spec_of("dummy", "", (NAME,), 1, 3600.0, placement="slurm"))
     (run,) = runs.of_sweep(state, "s")
     attempt = transitions.launch(
         state, run.id, directory="runs/1", runtime="process", now=5.0, placement="slurm"

@@ -11,12 +11,13 @@ from mlebench_console.engine.needs.waits import Wait, WaitKind, read_queued_run,
 from mlebench_console.state import datasets, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, SweepState
-from mlebench_console.state.records import DatasetState, Run, SweepSpec
+from mlebench_console.state.records import DatasetState, Run
 from mlebench_console.state.transitions import Failure
+from tests.conditions import spec_of
 from tests.engine.states import new_sweep
 
 NAME = "spooky-author-identification"
-SPEC = SweepSpec("dummy", "", (NAME,), 4, 3600.0, cpus=2.0, gpus=1, memory_bytes=8_000_000_000, retries=1)
+SPEC = spec_of("dummy", "", (NAME,), 4, 3600.0, cpus=2.0, gpus=1, memory_bytes=8_000_000_000, retries=1)
 ROOMY = EngineStatus(running=True, slots=64.0, gpus=8, memory_for_runs=256_000_000_000)
 
 

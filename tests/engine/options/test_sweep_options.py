@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,8 @@ from mlebench_console.engine.options.sweep import (
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
-from mlebench_console.state.records import SweepSpec
+from tests.conditions import changed
+from tests.engine.harness import launch_of
 
 TITANIC = "spaceship-titanic"
 
@@ -32,11 +32,15 @@ def test_a_file_says_what_flags_say_and_flags_win(tmp_path: Path, places: Places
     )
     asked = resolve(SweepOptions(minutes=90, competitions=(TITANIC,), seeds=2).over(read_toml(path)), places)
     assert asked.spec.competitions == (TITANIC,)
-    assert asked.spec.time_limit_seconds == 5400
-    assert (asked.spec.seeds, asked.spec.memory_bytes, asked.spec.allowed_hosts) == (2, 2 * 10**9, ("a.org",))
+    assert asked.spec.conditions.time_limit_seconds == 5400
+    assert (
+        asked.spec.seeds,
+        asked.spec.conditions.resources.memory_bytes,
+        asked.spec.conditions.allowed_hosts,
+    ) == (2, 2 * 10**9, ("a.org",))
     plain = resolve(read_toml(path), places)
     assert plain.spec.competitions == registry.splits()["low"]
-    assert plain.spec.time_limit_seconds == 12 * 3600
+    assert plain.spec.conditions.time_limit_seconds == 12 * 3600
 
 
 def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path, places: Places) -> None:
@@ -49,7 +53,11 @@ def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path, places: Place
     )
     asked = resolve(read_toml(folder / "sweep.toml"), places)
     assert asked.spec.agents_dir == str(folder / "mine")
-    assert (asked.spec.competitions, asked.spec.memory_bytes, asked.spec.gpus) == ((TITANIC,), 2 << 30, 1)
+    assert (
+        asked.spec.competitions,
+        asked.spec.conditions.resources.memory_bytes,
+        asked.spec.conditions.resources.gpus,
+    ) == ((TITANIC,), 2 << 30, 1)
 
 
 @pytest.mark.parametrize(
@@ -93,27 +101,27 @@ def test_what_is_left_out_or_misspelt_comes_with_a_next_step(
 
 
 launches = st.builds(
-    LaunchSweep,
-    spec=st.builds(
-        SweepSpec,
-        agent_id=st.text(min_size=1, max_size=9),
-        agents_dir=st.just("/agents"),
-        competitions=st.lists(st.sampled_from(registry.splits()["low"]), min_size=1, unique=True).map(tuple),
-        seeds=st.integers(1, 9),
-        time_limit_seconds=st.integers(1, 10**6).map(float),
-        cpus=st.sampled_from([0.5, 1.0, 36.0]),
-        memory_bytes=st.none() | st.integers(1, 10**12),
-        gpus=st.integers(-1, 8),
-        runs_per_gpu=st.integers(1, 3),
-        allowed_hosts=st.lists(st.text(min_size=1, max_size=9), unique=True).map(tuple),
-        network=st.sampled_from(["none", "models", "open"]),
-        idle_limit_seconds=st.none() | st.integers(1, 10**5).map(lambda minutes: minutes * 60.0),
-        disk_limit_bytes=st.none() | st.integers(1, 10**13),
-        start_ramp_seconds=st.integers(0, 600).map(float),
-        retries=st.integers(0, 5),
-        keep_containers=st.booleans(),
-        prepare_missing=st.booleans(),
-    ),
+    launch_of,
+    agent_id=st.text(min_size=1, max_size=9),
+    agents_dir=st.just("/agents"),
+    competitions=st.lists(st.sampled_from(registry.splits()["low"]), min_size=1, unique=True).map(tuple),
+    seeds=st.integers(1, 9),
+    time_limit_seconds=st.integers(1, 10**6).map(float),
+    cpus=st.sampled_from([0.5, 1.0, 36.0]),
+    memory_bytes=st.none() | st.integers(1, 10**12),
+    gpus=st.integers(-1, 8),
+    runs_per_gpu=st.integers(1, 3),
+    allowed_hosts=st.lists(st.text(min_size=1, max_size=9), unique=True).map(tuple),
+    network=st.sampled_from(["none", "models", "open"]),
+    idle_limit_seconds=st.none() | st.integers(1, 10**5).map(lambda minutes: minutes * 60.0),
+    disk_limit_bytes=st.none() | st.integers(1, 10**13),
+    start_ramp_seconds=st.integers(0, 600).map(float),
+    retries=st.integers(0, 5),
+    keep_containers=st.booleans(),
+    prepare_missing=st.booleans(),
+    gateway=st.sampled_from([(), ("openai",)]),
+    budget_usd=st.none() | st.sampled_from([0.5, 20.0]),
+    sweep_budget_calls=st.none() | st.integers(1, 10**6),
     name=st.text(max_size=9),
     concurrency=st.integers(1, 500),
     priority=st.integers(-9, 9),
@@ -130,7 +138,6 @@ def test_a_sweep_written_as_toml_asks_for_the_same_again(
     path = tmp_path_factory.getbasetemp() / "again.toml"
     path.write_text(write_toml(options_of(launch)), encoding="utf-8", newline="")
     again = resolve(read_toml(path), places)
-    limit = launch.spec.time_limit_seconds
-    assert again.spec.time_limit_seconds == pytest.approx(limit, rel=1e-12)
-    wanted = replace(launch.spec, data_dir="/data", time_limit_seconds=again.spec.time_limit_seconds)
-    assert again == replace(launch, spec=wanted)
+    limit = again.spec.conditions.time_limit_seconds
+    assert limit == pytest.approx(launch.spec.conditions.time_limit_seconds, rel=1e-12)
+    assert again == changed(launch, data_dir="/data", time_limit_seconds=limit)

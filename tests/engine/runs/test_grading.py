@@ -19,10 +19,11 @@ from mlebench_console.foundation.problems import EnvironmentProblem, StateProble
 from mlebench_console.state import events, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
-from mlebench_console.state.records import Attempt, Run, SweepSpec
+from mlebench_console.state.records import Attempt, Run
 from mlebench_console.state.submissions import Snapshot
 from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
+from tests.conditions import spec_of
 from tests.engine.harness import COMPETITION, eventually
 
 KILLED = EnvironmentProblem("a submission could not be graded", "something killed its grader")
@@ -60,7 +61,7 @@ class World:
         self.state_dir = state.path.parent
         self.clock = HandClock(1000.0)
         self.logged: list[str] = []
-        spec = SweepSpec(
+        spec = spec_of(
             "dummy", "/agents", (COMPETITION,), seeds=40, time_limit_seconds=60, data_dir=str(data_dir)
         )
         sweeps.create(

@@ -35,10 +35,11 @@ from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import database, events, runs, submissions, transitions
 from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
-from mlebench_console.state.records import Attempt, Grade, Run, SweepSpec
+from mlebench_console.state.records import Attempt, Grade, Run
 from mlebench_console.state.usage import network_use, samples
 from mlebench_console.state.usage.samples import Samples
 from tests.clocks import HandClock
+from tests.conditions import changed, spec_of
 from tests.engine.states import new_sweep
 from tests.environment.runner.orders import order_with
 
@@ -54,7 +55,7 @@ class World:
         self.placements = Placements(places, self.clock, self.log)
         self.state: Database = database.open_for_writing(state_dir)
         self.samples = Samples(state_dir, writable=True)
-        spec = SweepSpec("agent", "", ("one", "two"), 1, 60.0)
+        spec = spec_of("agent", "", ("one", "two"), 1, 60.0)
         new_sweep(self.state, spec, concurrency=2)
         self.attempts = [self._launch(run) for run in runs.of_sweep(self.state, "s")]
         self.intake = self.fresh_intake()
@@ -216,7 +217,7 @@ def test_a_submission_is_graded_from_its_own_directory_whatever_its_event_says(w
 def test_what_a_heartbeat_tells_of_is_waited_for_before_an_end_is_taken_in(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    protocol.write(world.folder(0) / protocol.ORDER, replace(order_with(), **ordered(world.attempts[0])))
+    protocol.write(world.folder(0) / protocol.ORDER, changed(order_with(), **ordered(world.attempts[0])))
     ended = protocol.event_to_line(replace(ENDED, submission_sequence=None))
     events_bytes = jsonlines.append(world.folder(0) / protocol.EVENTS, [ended])
     protocol.write(world.folder(0) / protocol.EXIT, replace(ENDED, submission_sequence=None))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,11 +32,12 @@ from mlebench_console.state.lifecycle import FailureClass, Outcome
 from mlebench_console.state.records import Run
 from mlebench_console.state.usage import model_calls
 from mlebench_console.state.usage.model_calls import ModelUse
+from tests.conditions import changed
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
 PRICES = price_table({"dear": TokenPrice(1000, 2000)})
-COUNTED = replace(SPEC, competitions=(LEAF, SPOOKY), seeds=2, gateway=("openai",))
+COUNTED = changed(SPEC, competitions=(LEAF, SPOOKY), seeds=2, gateway=("openai",))
 
 
 @pytest.fixture
@@ -114,8 +114,8 @@ def test_what_earlier_attempts_have_spent_stands_aside(database: Database) -> No
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        (replace(COUNTED, gateway=(), network="models"), "counted by bytes only in 1"),
-        (replace(COUNTED, gateway=()), "not counted in 1"),
+        (changed(COUNTED, gateway=(), network="models"), "counted by bytes only in 1"),
+        (changed(COUNTED, gateway=()), "not counted in 1"),
         (COUNTED, "counted by the gateway in 1 of 1 runs"),
     ],
 )

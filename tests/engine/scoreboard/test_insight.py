@@ -33,6 +33,7 @@ from mlebench_console.state import submissions, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 from mlebench_console.state.records import Grade
+from tests.conditions import changed
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
@@ -146,7 +147,7 @@ def snapshot(database: Database, attempt_id: int, number: int, elapsed: float, s
 
 def test_a_shorter_limit_gives_what_stood_then(database: Database) -> None:
     """Gold after half an hour, spoilt after an hour and a half, bronze at the end of five hours."""
-    (run,) = sweep(database, "mine", replace(SPEC, time_limit_seconds=6 * 3600))
+    (run,) = sweep(database, "mine", changed(SPEC, time_limit_seconds=6 * 3600))
     attempt_id = start(database, run)
     for number, (hours, standing) in enumerate(
         [(0.5, Outcome.GOLD), (1.5, Outcome.INVALID), (4.5, Outcome.BRONZE)], start=1
@@ -166,7 +167,7 @@ def test_a_shorter_limit_gives_what_stood_then(database: Database) -> None:
 
 
 def test_limits_below_an_hour_are_asked_about_in_parts(database: Database) -> None:
-    (run,) = sweep(database, "mine", replace(SPEC, time_limit_seconds=600))
+    (run,) = sweep(database, "mine", changed(SPEC, time_limit_seconds=600))
     finish(database, run, Outcome.GOLD, score=0.0)
     found = find_evidence(database, "mine")
     hours = [point.hours for point in shorter_limits(found)]

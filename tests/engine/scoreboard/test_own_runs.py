@@ -16,6 +16,7 @@ from mlebench_console.state.annotations import Annotation, annotate_run
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 from mlebench_console.state.records import SweepSpec
+from tests.conditions import changed
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
 
@@ -109,12 +110,12 @@ def test_sweeps_of_an_experiment_make_one_row_and_add_up_their_seeds(database: D
 @pytest.mark.parametrize(
     ("other", "version", "said"),
     [
-        (replace(SPEC, edition="corrected"), "1", "mixed editions: corrected, v1"),
-        (replace(SPEC, time_limit_seconds=3600), "1", "mixed time limits: 1 h, 2 h"),
+        (changed(SPEC, edition="corrected"), "1", "mixed editions: corrected, v1"),
+        (changed(SPEC, time_limit_seconds=3600), "1", "mixed time limits: 1 h, 2 h"),
         (SPEC, "2", "mixed agent versions: 1, 2"),
-        (replace(SPEC, network="open"), "1", "mixed network policies: none, open"),
+        (changed(SPEC, network="open"), "1", "mixed network policies: none, open"),
         (
-            replace(SPEC, gpus=1),
+            changed(SPEC, gpus=1),
             "1",
             "mixed hardware: 1 CPU + no memory limit + 1 GPU + runtime process,"
             " 1 CPU + no memory limit + runtime process",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import DatasetState, Run
 from mlebench_console.state.transitions import Failure
+from tests.conditions import changed
 from tests.engine.scoreboard.worlds import SPEC, sweep
 
 HOUR = 3600.0
@@ -99,9 +99,9 @@ def test_no_lane_has_two_at_once_and_no_lane_too_many_is_made(spans: list[tuple[
 
 
 def queued(database: Database, *, concurrency: int = 2, seeds: int = 6) -> list[Run]:
-    found = sweep(database, "s", replace(SPEC, seeds=seeds, time_limit_seconds=10 * HOUR), now=0.0)
+    found = sweep(database, "s", changed(SPEC, seeds=seeds, time_limit_seconds=10 * HOUR), now=0.0)
     for name in SPEC.competitions:
-        datasets.set_state(database, name, SPEC.edition, DatasetState.PREPARED, now=0.0)
+        datasets.set_state(database, name, SPEC.conditions.edition, DatasetState.PREPARED, now=0.0)
     sweeps.set_concurrency(database, "s", concurrency, now=0.0)
     return found
 
@@ -137,7 +137,7 @@ def test_no_end_is_told_of_what_is_over_or_waits_for_a_person(database: Database
     )
     sweeps.set_state(database, "s", SweepState.ACTIVE, now=3.0)
     for state in DatasetState:
-        datasets.set_state(database, run.competition_id, SPEC.edition, state, now=3.0)
+        datasets.set_state(database, run.competition_id, SPEC.conditions.edition, state, now=3.0)
         ends = end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 3.0)
         comes = state in (DatasetState.PREPARED, DatasetState.WORKING, DatasetState.WAITING)
         assert isinstance(ends, ExpectedEnd) == comes

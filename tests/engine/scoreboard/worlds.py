@@ -9,8 +9,9 @@ from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 from mlebench_console.state.records import Grade, Run, SweepSpec
 from mlebench_console.state.transitions import Failure
+from tests.conditions import spec_of
 
-SPEC = SweepSpec("dummy", "/agents", ("leaf-classification",), seeds=1, time_limit_seconds=7200)
+SPEC = spec_of("dummy", "/agents", ("leaf-classification",), seeds=1, time_limit_seconds=7200)
 
 
 def sweep(
@@ -24,8 +25,8 @@ def sweep(
 ) -> list[Run]:
     """A sweep with its queued runs, on prepared datasets, which are the demo's if it is said so."""
     for competition_id in spec.competitions:
-        datasets.found(database, competition_id, spec.edition, steps=(), now=now)
-        datasets.set_demo(database, competition_id, spec.edition, demo)
+        datasets.found(database, competition_id, spec.conditions.edition, steps=(), now=now)
+        datasets.set_demo(database, competition_id, spec.conditions.edition, demo)
     sweeps.create(
         database,
         sweep_id=name,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,11 +24,12 @@ from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.state import database, datasets, runs, sweeps, transitions
 from mlebench_console.state.database import UnusableState
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
-from mlebench_console.state.records import Attempt, DatasetState, Run, SweepSpec
+from mlebench_console.state.records import Attempt, DatasetState, Run
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import outages
 from mlebench_console.state.usage.outages import CallEnd, Trouble
 from tests.clocks import HandClock
+from tests.conditions import changed, spec_of
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
 
@@ -45,7 +45,7 @@ class World:
         self.places = Places(folder / "config.toml", folder / "data", folder)
         self.state = database.open_for_writing(folder)
         self.clock = HandClock()
-        spec = SweepSpec("dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", cpus=0.1)
+        spec = spec_of("dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", cpus=0.1)
         version = take(own_agents_folder() / "dummy", folder)
         for name in ("s", "other"):
             new_sweep(self.state, spec, name=name, concurrency=2, agent_version=version)
@@ -162,7 +162,7 @@ def test_what_no_disk_is_guilty_of_fails_the_run_and_pauses_its_sweep(world: Wor
 
 
 def test_a_placement_that_config_no_longer_has_is_told_of_and_not_logged_all_the_time(world: World) -> None:
-    spec = replace(sweeps.get(world.state, "s").spec, placement="slurm:gone")
+    spec = changed(sweeps.get(world.state, "s").spec, placement="slurm:gone")
     new_sweep(world.state, spec, name="elsewhere", concurrency=2, agent_version="1")
     world.step_for(600)
     assert "placement slurm:gone" in world.starter.problem
@@ -210,7 +210,7 @@ def test_nothing_starts_or_is_tried_again_while_there_is_no_connection_to_its_pr
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-operator")
     folder = world.places.state_dir
     version = take(own_agents_folder() / "dummy", folder)
-    spec = SweepSpec(
+    spec = spec_of(
         "dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", cpus=0.1, gateway=("openai",), retries=5
     )
     new_sweep(world.state, spec, name="calls", concurrency=1, agent_version=version)
@@ -249,7 +249,7 @@ def test_what_images_are_built_from_is_not_hashed_for_a_runtime_without_images(
     world.step_for(2.0)
     found = [launching.read_order(world.places.state_dir, attempt) for _, attempt in world.live()]
     orders = [order for order in found if order is not None]
-    assert {(order.runtime, order.image_labels, order.grader_labels) for order in orders} == {
+    assert {(order.conditions.runtime, order.image_labels, order.grader_labels) for order in orders} == {
         (protocol.PLAIN, (), ())
     }
     assert not hashed

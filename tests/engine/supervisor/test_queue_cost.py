@@ -17,9 +17,10 @@ from mlebench_console.engine.supervisor.starting import Retrier, Starter
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.state import database, datasets, runs, transitions
 from mlebench_console.state.lifecycle import FailureClass
-from mlebench_console.state.records import DatasetState, SweepSpec
+from mlebench_console.state.records import DatasetState
 from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
+from tests.conditions import spec_of
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
 
@@ -31,7 +32,7 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
     folder.mkdir()
     state = database.open_for_writing(folder)
     errors: list[BaseException | None] = []
-    spec = SweepSpec("dummy", "", (COMPETITION,), queued, 60.0, runtime="plain", cpus=0.001)
+    spec = spec_of("dummy", "", (COMPETITION,), queued, 60.0, runtime="plain", cpus=0.001)
     version = take(own_agents_folder() / "dummy", folder)
     for name in ("s", "other"):
         new_sweep(state, spec, name=name, concurrency=queued, agent_version=version)
@@ -82,7 +83,7 @@ def calls_of_an_idle_look(folder: Path, finished: int) -> int:
     folder.mkdir()
     state = database.open_for_writing(folder)
     clock = HandClock()
-    spec = SweepSpec("dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", retries=2)
+    spec = spec_of("dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", retries=2)
     for number in range(finished):
         new_sweep(state, spec, name=f"s{number}")
     for run in runs.of_all_sweeps(state):

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -306,7 +307,7 @@ def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refu
     assert len(sweeps.all_sweeps(requester.state)) == 1
 
 
-SPEC = {**USUAL, "agents_dir": ""}
+SPEC = asdict(launch_of(**USUAL).spec)
 
 
 @pytest.mark.parametrize(
@@ -323,10 +324,10 @@ SPEC = {**USUAL, "agents_dir": ""}
         ),
         ("sweep.launch", {"spec": {**SPEC, "competitions": []}}, "list of texts"),
         ("sweep.launch", {"spec": {**SPEC, "seeds": "3"}}, "whole number"),
-        ("sweep.launch", {"spec": {**SPEC, "time_limit_seconds": None}}, "not a number"),
+        ("sweep.launch", {"spec": {**SPEC, "conditions": {"time_limit_seconds": None}}}, "not a number"),
         (
             "sweep.launch",
-            {"spec": {**SPEC, "time_limit_seconds": math.nan}},
+            {"spec": {**SPEC, "conditions": {"time_limit_seconds": math.nan}}},
             "not a number of at most 18 digits",
         ),
     ],

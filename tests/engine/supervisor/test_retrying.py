@@ -9,14 +9,15 @@ from mlebench_console.engine.supervisor.starting import Retrier
 from mlebench_console.state import runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
-from mlebench_console.state.records import Run, SweepSpec
+from mlebench_console.state.records import Run
 from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
+from tests.conditions import spec_of
 from tests.engine.states import new_sweep
 
 
 def sweep(state: Database, *, retries: int) -> Run:
-    new_sweep(state, SweepSpec("agent", "", ("leaf-classification",), 1, 10.0, retries=retries))
+    new_sweep(state, spec_of("agent", "", ("leaf-classification",), 1, 10.0, retries=retries))
     (run,) = runs.of_sweep(state, "s")
     return run
 

@@ -8,7 +8,8 @@ from mlebench_console.engine.supervisor.starting import StartRamp
 from mlebench_console.state import runs, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState
-from mlebench_console.state.records import Sweep, SweepSpec
+from mlebench_console.state.records import Sweep
+from tests.conditions import spec_of
 from tests.engine.states import new_sweep
 
 
@@ -29,7 +30,7 @@ class Clocks:
 
 
 def ramped(state: Database, seconds: float) -> Sweep:
-    spec = SweepSpec("agent", "", ("leaf-classification",), 9, 10.0, start_ramp_seconds=seconds)
+    spec = spec_of("agent", "", ("leaf-classification",), 9, 10.0, start_ramp_seconds=seconds)
     return new_sweep(state, spec, concurrency=9)
 
 

@@ -27,11 +27,12 @@ from mlebench_console.state import database, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import SweepSpec
 from mlebench_console.state.usage.samples import Samples
+from tests.conditions import changed, spec_of
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
 
 TWO = ("leaf-classification", "spaceship-titanic")
-SPEC = SweepSpec("dummy", "", TWO, 2, 100.0)
+SPEC = spec_of("dummy", "", TWO, 2, 100.0)
 HOST = HostCapacity(cpus=8, memory_bytes=64 * 10**9, gpus=2, free_disk=10**12)
 
 
@@ -53,11 +54,11 @@ def launch(places: Places, **said: object) -> LaunchSweep:
     ("spec", "concurrency", "told"),
     [
         (SPEC, 3, (3, "concurrency")),
-        (replace(SPEC, cpus=2.0), 9, (4, "CPUs")),
-        (replace(SPEC, memory_bytes=30 * 10**9), 9, (2, "memory")),
-        (replace(SPEC, gpus=1, runs_per_gpu=2), 9, (4, "GPUs")),
-        (replace(SPEC, gpus=-1), 9, (1, "GPUs")),
-        (replace(SPEC, gpus=3), 9, (0, "GPUs")),
+        (changed(SPEC, cpus=2.0), 9, (4, "CPUs")),
+        (changed(SPEC, memory_bytes=30 * 10**9), 9, (2, "memory")),
+        (changed(SPEC, gpus=1, runs_per_gpu=2), 9, (4, "GPUs")),
+        (changed(SPEC, gpus=-1), 9, (1, "GPUs")),
+        (changed(SPEC, gpus=3), 9, (0, "GPUs")),
     ],
 )
 def test_what_fits_at_once_is_bound_by_the_scarcest(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 import sys
-from dataclasses import replace
 from typing import Any
 
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.conditions import RunConditions
+from tests.conditions import changed
 
 _USUAL = Order(
     version=protocol.VERSION,
@@ -25,18 +26,13 @@ _USUAL = Order(
     variables=(),
     secret=False,
     prepared_dir="/nowhere",
-    edition="v1",
-    runtime=protocol.PLAIN,
-    network="none",
     python_prefix=sys.prefix,
-    time_limit_seconds=10,
-    grace_seconds=1,
-    cpus=1,
-    memory_bytes=None,
-    snapshot_every_seconds=1,
+    conditions=RunConditions(
+        time_limit_seconds=10, grace_seconds=1, grade_every_seconds=1, runtime=protocol.PLAIN
+    ),
 )
 
 
 def order_with(**changes: Any) -> Order:
     """An order with these changes; like a real one it bears a token, as control groups are named after it."""
-    return replace(_USUAL, **{"token": secrets.token_hex(8), **changes})
+    return changed(_USUAL, **{"token": secrets.token_hex(8), **changes})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -329,10 +330,11 @@ def test_an_end_is_told_before_anything_is_removed_and_though_it_can_not_be(
     assert "scratch/a: Operation not permitted" in told[1]["text"]
 
 
-def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:
-    text = (folder / protocol.ORDER).read_text().replace('"version": 1', '"version": 2')
-    (folder / protocol.ORDER).write_text(text)
-    with pytest.raises(Exception, match="newer version"):
+@pytest.mark.parametrize(("version", "age"), [(protocol.VERSION + 1, "a newer"), (1, "an older")])
+def test_an_order_of_another_protocol_is_refused(folder: Path, version: int, age: str) -> None:
+    order = json.loads((folder / protocol.ORDER).read_text()) | {"version": version}
+    (folder / protocol.ORDER).write_text(json.dumps(order))
+    with pytest.raises(Exception, match=f"{age} version"):
         attempt_in(folder)
 
 

@@ -20,6 +20,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import containment
 from mlebench_console.environment.runner.process.containment import EnforcedLimits, in_scope, limits_here
 from mlebench_console.environment.runner.protocol import Order
+from tests.conditions import changed
 from tests.environment.runner import contained_program
 from tests.environment.runner.test_shim import ending, run
 
@@ -122,7 +123,7 @@ def test_a_storm_of_forks_ends_at_the_limit_of_processes(tmp_path: Path, *, with
 def test_six_processes_of_100_mb_do_not_fit_into_an_attempt_of_300(tmp_path: Path, order: Order) -> None:
     folder = tmp_path / "attempt"
     (Path(order.agent_folder) / "six.py").write_text(SIX_TIMES_100_MB)
-    run(folder, replace(order, memory_bytes=300 * MIB), 'python "$AGENT_DIR/six.py"')
+    run(folder, changed(order, memory_bytes=300 * MIB), 'python "$AGENT_DIR/six.py"')
     assert "6 are held 6 live" not in (folder / protocol.LOG).read_text()
     assert ending(folder).reason == "memory" or ending(folder).oom_kills > 0
 
@@ -137,7 +138,7 @@ def test_shared_memory_has_a_size_and_the_rest_of_dev_is_closed(tmp_path: Path, 
         "from multiprocessing import shared_memory; shared_memory.SharedMemory(create=True, size=1 << 20).unlink(); "
         "print(m.Pool(2).map(abs, [-1, -2]))'\n"
     )
-    run(folder, replace(order, shm_bytes=50 * MIB), script)
+    run(folder, changed(order, shm_bytes=50 * MIB), script)
     log = (folder / protocol.LOG).read_text()
     assert "62914560 bytes" not in log
     assert "Read-only file system" in log
@@ -151,7 +152,7 @@ def test_an_agent_gets_its_processors_and_no_more(tmp_path: Path, order: Order) 
     folder = tmp_path / "attempt"
     work = "import time; end = time.time() + 3\nwhile time.time() < end: pass\nprint(time.process_time())"
     (Path(order.agent_folder) / "work.py").write_text(work)
-    run(folder, replace(order, cpus=0.3), 'python "$AGENT_DIR/work.py"')
+    run(folder, changed(order, cpus=0.3), 'python "$AGENT_DIR/work.py"')
     assert float((folder / protocol.LOG).read_text()) < 1.8
 
 
@@ -212,7 +213,7 @@ def test_what_is_not_enforced_is_named() -> None:
 
 
 def test_no_group_is_left_over(tmp_path: Path, order: Order) -> None:
-    run(tmp_path / "attempt", replace(order, runtime=protocol.PLAIN, token="of-this-test"), "true")
+    run(tmp_path / "attempt", changed(order, runtime=protocol.PLAIN, token="of-this-test"), "true")
     assert not list(Path("/sys/fs/cgroup").glob("**/mlebench-of-this-test"))
 
 

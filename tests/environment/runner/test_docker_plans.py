@@ -9,6 +9,7 @@ from mlebench_console.competitions.registry import OWN_VARIABLE
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.plans import Role, plans
 from mlebench_console.environment.runner.layout import Bind, own_files
+from tests.conditions import changed
 from tests.environment.runner.test_docker_sandbox import order
 
 
@@ -27,7 +28,7 @@ def test_the_validation_server_of_a_users_own_competition_is_given_its_folder(tm
 def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: Path) -> None:
     names = {role: role.value for role in Role}
     plain, obfuscated = (
-        plans(tmp_path, replace(order(tmp_path), obfuscated=wanted), names, None, "out")[-1]
+        plans(tmp_path, changed(order(tmp_path), obfuscated=wanted), names, None, "out")[-1]
         for wanted in (False, True)
     )
     assert plain.role is Role.AGENT

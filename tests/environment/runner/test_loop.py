@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Generator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from mlebench_console.environment.runner.loop import Runner
 from mlebench_console.environment.runner.protocol import InboxEntry, Order
 from mlebench_console.environment.runner.sandbox import AgentStatus, Unreachable
 from tests.clocks import HandClock
+from tests.conditions import changed
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
 
@@ -136,7 +137,7 @@ def single_attempt(tmp_path: Path, order: Order, script: str) -> Path:
     folder = tmp_path / "attempt"
     protocol.make_folders(folder)
     (Path(order.agent_folder) / "start.sh").write_text(script)
-    protocol.write(folder / protocol.ORDER, replace(order, runtime=protocol.PLAIN))
+    protocol.write(folder / protocol.ORDER, changed(order, runtime=protocol.PLAIN))
     return folder
 
 

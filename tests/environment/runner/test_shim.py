@@ -19,6 +19,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process.shim import EXIT_CLAIMED, Shim, main
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import jsonlines
+from tests.conditions import changed
 
 
 def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[bytes]:
@@ -69,13 +70,13 @@ def test_a_path_too_long_for_a_socket_is_no_hindrance(tmp_path: Path, order: Ord
         'cp "$DATA_DIR/sample_submission.csv" "$SUBMISSION_DIR/submission.csv"\n'
         '"$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv"\n'
     )
-    run(folder, replace(order, runtime=runtime), script)
+    run(folder, changed(order, runtime=runtime), script)
     assert "The submission is valid." in (folder / protocol.LOG).read_text()
 
 
 def test_a_sandbox_that_can_not_be_made_is_told_and_nothing_runs(tmp_path: Path, order: Order) -> None:
     folder = tmp_path / "attempt"
-    run(folder, replace(order, runtime=protocol.PLAIN, prepared_dir=str(tmp_path / "none")), "echo never")
+    run(folder, changed(order, runtime=protocol.PLAIN, prepared_dir=str(tmp_path / "none")), "echo never")
     told = ending(folder)
     assert told.reason == "unstarted"
     assert "dataset is gone" in told.problem
@@ -84,7 +85,7 @@ def test_a_sandbox_that_can_not_be_made_is_told_and_nothing_runs(tmp_path: Path,
 
 def test_secrets_that_are_gone_are_told(tmp_path: Path, order: Order) -> None:
     folder = tmp_path / "attempt"
-    run(folder, replace(order, runtime=protocol.PLAIN, secret=True), "echo never")
+    run(folder, changed(order, runtime=protocol.PLAIN, secret=True), "echo never")
     assert "secrets are gone" in ending(folder).problem
 
 
@@ -104,7 +105,7 @@ def test_a_validation_server_is_started_again_however_often_it_dies_in_a_day(
 def test_without_a_sandbox_an_agent_may_have_killed_the_validation_server(
     tmp_path: Path, order: Order
 ) -> None:
-    shim = Shim(tmp_path, replace(order, runtime=protocol.PLAIN))
+    shim = Shim(tmp_path, changed(order, runtime=protocol.PLAIN))
     shim._record_end(shim._services[0], -9)
     (line,) = jsonlines.read(tmp_path / protocol.RESTARTS).values
     assert not line["from_outside"]

@@ -1,0 +1,89 @@
+"""The conditions of a run: options build them, the state keeps them, an order passes them on, rows disclose them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mlebench_console.foundation.amounts import Budget
+
+# The placement of runs on the engine's own host.
+HERE = "here"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run gets of a host.
+
+    Attributes:
+        memory_bytes: None for no limit.
+        shm_bytes: its shared memory; None for the runtime's default.
+        gpus: how many devices; -1 for all of the host.
+        runs_per_gpu: how many runs share a device.
+    """
+
+    cpus: float = 1.0
+    memory_bytes: int | None = None
+    shm_bytes: int | None = None
+    gpus: int = 0
+    runs_per_gpu: int = 1
+
+    @property
+    def gpu_share(self) -> float:
+        """The share of each of its devices that it takes."""
+        return 1 / self.runs_per_gpu
+
+
+@dataclass(frozen=True)
+class ModelTerms:
+    """Which models a run may call through its gateway, and how much.
+
+    Attributes:
+        gateway: the providers by name; none without a gateway.
+        grants: what providers may do for the agent besides answering.
+        budget: the limits of the run's own calls.
+        record_calls: whether requests and answers are recorded.
+    """
+
+    gateway: tuple[str, ...] = ()
+    grants: tuple[str, ...] = field(default=(), metadata={"flat": "model_grants"})
+    budget: Budget = field(default=Budget(), metadata={"flat": "budget_"})
+    record_calls: bool = False
+
+
+@dataclass(frozen=True)
+class RunConditions:
+    """The conditions under which an agent works on a competition.
+
+    Attributes:
+        edition: of the dataset.
+        obfuscated: whether descriptions and instructions hide the competition's name.
+        time_limit_seconds: 0 where it is unknown, of imported runs.
+        grace_seconds: how long the agent has to end after it is asked to.
+        idle_limit_seconds: how long the run may be inactive before it is ended; None for no limit.
+        disk_limit_bytes: the disk usage beyond which the run is ended; None for no limit.
+        grade_every_seconds: how often submissions are checked.
+        runtime: what the agent is started by; in an order, as its placement has decided.
+        placement: `here`, or the name of a batch system's profile.
+        network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
+        container_runtime: the daemon's runtime for containers; empty for its default.
+        container_options: further options of the agent's container, each the daemon client's name for it and a
+            JSON value, such as `cpuset_cpus="0-3"`.
+        keep_containers: whether the agent's container is kept after the run.
+    """
+
+    time_limit_seconds: float
+    edition: str = "v1"
+    obfuscated: bool = False
+    resources: Resources = Resources()
+    models: ModelTerms = ModelTerms()
+    network: str = "none"
+    allowed_hosts: tuple[str, ...] = ()
+    runtime: str = "process"
+    placement: str = HERE
+    grace_seconds: float = 30.0
+    idle_limit_seconds: float | None = None
+    disk_limit_bytes: int | None = None
+    grade_every_seconds: float = 60.0
+    container_runtime: str = ""
+    container_options: tuple[str, ...] = ()
+    keep_containers: bool = False
