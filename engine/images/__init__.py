@@ -3,7 +3,6 @@
 from mlebench_console.engine.images.building import (
     ENV_IMAGE,
     GRADER_IMAGE,
-    NOT_BUILT,
     Image,
     NeededImage,
     Recipe,
@@ -25,7 +24,6 @@ from mlebench_console.environment.runner.docker.daemon import connect
 __all__ = [
     "ENV_IMAGE",
     "GRADER_IMAGE",
-    "NOT_BUILT",
     "BuildStatus",
     "CheckResult",
     "Image",

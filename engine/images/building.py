@@ -54,7 +54,6 @@ RECIPE_LABEL = "mlebench.recipe"
 ENVIRONMENT_LABEL = "mlebench.environment"
 _BASE_LABEL = "mlebench.base-image"
 _HEAVY_LABEL = "mlebench.heavy"
-NOT_BUILT = "is not built"
 _DIGITS = 12
 # As in environment/Dockerfile and Dockerfile.grader.
 _DEFAULT_BASE = "ubuntu:24.04"
@@ -265,25 +264,25 @@ class NeededImage:
     files: str
 
     def fault(self, client: APIClient) -> str:
-        """Return what is wrong with the existing image of this name; empty if it is the needed one.
+        """Return what the existing image of this name is instead of the needed one, as text; empty if it is that.
 
         Raises:
             EnvironmentProblem: the daemon refuses.
         """
         found = find_image(client, self.name)
-        return NOT_BUILT if found is None else self.fault_of(found.recipe, found.environment)
+        return "not built" if found is None else self.fault_of(found.recipe, found.environment)
 
     def fault_of(self, recipe: str, environment: str) -> str:
-        """Return what is wrong with an image of this recipe and environment; empty if it is the needed one."""
+        """Return what an image of this recipe and environment is instead of the needed one; empty if it is that."""
         if not recipe:
-            return "was not built by this program"
+            return "not built by this program"
         has = {RECIPE_LABEL: recipe, ENVIRONMENT_LABEL: environment}
         wrong = [name for name, value in self.labels if has[name] != value]
         if not wrong:
             return ""
         if wrong == [ENVIRONMENT_LABEL]:
-            return f"starts from an {ENV_IMAGE} that was built from other files"
-        return f"was built from other files than {self.files}"
+            return f"built on an {ENV_IMAGE} of other files"
+        return f"built from other files than {self.files}"
 
 
 def images_of_runs(agent: Agent, *, kept: bool = False) -> tuple[NeededImage, NeededImage]:
@@ -324,7 +323,7 @@ def require_needed(client: APIClient, image: NeededImage, agents_dir: str) -> No
     """
     if fault := image.fault(client):
         build = build_command([image.name], agents_dir)
-        raise EnvironmentProblem(f"the image {image.name} {fault}", "", f"Build it: {build}")
+        raise EnvironmentProblem(f"the image {image.name} is {fault}", "", f"Build it: {build}")
 
 
 def with_environment(

@@ -24,7 +24,6 @@ from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 if TYPE_CHECKING:
     from docker import APIClient
 
-NOT_EXPORTED = "is not exported"
 _SUFFIX = ".tar.gz"
 _COMPRESSION = 1  # a higher level saves little space and takes minutes
 _DIGITS = 12
@@ -126,9 +125,9 @@ def find_exported(image: NeededImage, folder: Path) -> ImageFile:
     for one, fault in zip(of_name, faults, strict=True):
         if not fault:
             return one
-    fault = faults[0] if faults else NOT_EXPORTED
+    fault = faults[0] if faults else "not exported"
     step = "Export it where Docker is: mlebench-console images export AGENT, or bring it: images import FILE"
-    raise EnvironmentProblem(f"the image {image.name} {fault}", f"looked in {folder}", step)
+    raise EnvironmentProblem(f"the image {image.name} is {fault}", f"looked in {folder}", step)
 
 
 def _recipe(image: ImageFile) -> tuple[str, str]:

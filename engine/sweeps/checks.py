@@ -20,7 +20,7 @@ from mlebench_console.engine.agents import Agent, leaves_out_kwargs, required_se
 from mlebench_console.engine.checks import Check, Mend, failed
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.datasets import is_ready, plan
-from mlebench_console.engine.images import NOT_BUILT, connect, find_exported, images_of_runs
+from mlebench_console.engine.images import connect, find_exported, images_of_runs
 from mlebench_console.engine.layout import dataset_folder, is_demo
 from mlebench_console.engine.options.sweep import check_name, impossible
 from mlebench_console.engine.placements.checks import estimate
@@ -434,13 +434,15 @@ def _network(
 
 def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
     wanted = images_of_runs(agent)
-    faults = {image.name: fault for image in wanted if (fault := image.fault(client))}
+    faults: dict[str, list[str]] = {}
+    for image in wanted:
+        if fault := image.fault(client):
+            faults.setdefault(fault, []).append(image.name)
     if not faults:
         return Check(True, f"the images {' and '.join(image.name for image in wanted)} are built")
-    missing = tuple(name for name, fault in faults.items() if fault == NOT_BUILT)
-    texts = [f"not built: {_named(missing, 'image')}"] if missing else []
-    texts += [f"the image {name} {fault}" for name, fault in faults.items() if name not in missing]
-    return Check(False, "; ".join(texts), build_command(faults, agents_dir), Mend.BUILD, tuple(faults))
+    text = "; ".join(f"{fault}: {_named(tuple(names), 'image')}" for fault, names in faults.items())
+    names = tuple(name for some in faults.values() for name in some)
+    return Check(False, text, build_command(names, agents_dir), Mend.BUILD, names)
 
 
 def _refuse_container_options(conditions: RunConditions, agent: Agent, kind: str) -> None:

@@ -78,7 +78,7 @@ def test_an_image_of_other_files_is_refused_at_launch_and_at_start(docker: Docke
     start = docker.agents_dir / PROBE / "start.sh"
     as_built = start.read_text()
     start.write_text("echo other\n")
-    with pytest.raises(Problem, match=f"the image {PROBE} was built from other files") as caught:
+    with pytest.raises(Problem, match=f"the image {PROBE} is built from other files") as caught:
         docker.launch("prober")
     build_it = f"mlebench-console images build {PROBE} --agents-dir {docker.agents_dir}"
     assert build_it in str(caught.value)
@@ -88,7 +88,7 @@ def test_an_image_of_other_files_is_refused_at_launch_and_at_start(docker: Docke
     digest = client.inspect_image(PROBE)["Id"]
     try:
         client.tag(BASE_IMAGE, PROBE)
-        with pytest.raises(Problem, match=f"the image {PROBE} was not built by this program"):
+        with pytest.raises(Problem, match=f"the image {PROBE} is not built by this program"):
             docker.launch("prober")
         client.tag("dummy", PROBE)
         docker.go(first)

@@ -84,7 +84,7 @@ def test_an_image_of_other_files_is_refused_and_so_is_a_file_that_was_changed(
     bring(file, folder)
     (harness.agents_dir / "boxed" / "more.py").write_text("changed since\n")
     harness.start()
-    with pytest.raises(RefusedRequest, match="the image boxed was built from other files than those in"):
+    with pytest.raises(RefusedRequest, match="the image boxed is built from other files than those in"):
         harness.launch("boxed", runtime="bubblewrap")
     changed = tmp_path / "changed.tar.gz"
     changed.write_bytes(b"other")

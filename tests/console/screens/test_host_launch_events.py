@@ -24,7 +24,7 @@ from mlebench_console.console.views.host import host_use
 from mlebench_console.console.views.launch import Composed, Draft, compose, draft_of_file, draft_text
 from mlebench_console.engine.control import Answer, EngineStatus
 from mlebench_console.engine.control.status import publish
-from mlebench_console.engine.images import NOT_BUILT, BuildStatus, NeededImage
+from mlebench_console.engine.images import BuildStatus, NeededImage
 from mlebench_console.engine.options.sweep import read_duration, read_toml, resolve
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import BuildImages, LaunchSweep
@@ -433,7 +433,9 @@ async def test_missing_images_are_built_by_the_engine_and_a_failure_stays_until_
         builds.append(BuildStatus(True, 1.0, names, "Step 3/9 : RUN pip install"))
 
     monkeypatch.setattr("mlebench_console.engine.sweeps.checks.connect", lambda _seconds: None)
-    monkeypatch.setattr(NeededImage, "fault", lambda self, _client: "" if self.name in images else NOT_BUILT)
+    monkeypatch.setattr(
+        NeededImage, "fault", lambda self, _client: "" if self.name in images else "not built"
+    )
     monkeypatch.setattr("mlebench_console.console.screens.launch.start_build", start)
     monkeypatch.setattr("mlebench_console.console.screens.launch.build_status", lambda _folder: builds[-1])
     async with opened(screen="launch") as console:

@@ -41,17 +41,17 @@ def test_an_image_is_right_only_if_its_folder_and_its_environment_are_those_of_n
     client: Any = Daemon()
     own, grader = images_of_runs(agent)
     right = dict(own.labels)
-    assert own.fault(client) == grader.fault(client) == "is not built"
+    assert own.fault(client) == grader.fault(client) == "not built"
     for labels, fault in (
-        ({}, "was not built by this program"),
+        ({}, "not built by this program"),
         (right, ""),
-        (right | {"mlebench.environment": "before"}, "starts from an mlebench-env"),
-        (right | {"mlebench.recipe": "before"}, f"was built from other files than those in {agent.folder}"),
+        (right | {"mlebench.environment": "before"}, "built on an mlebench-env"),
+        (right | {"mlebench.recipe": "before"}, f"built from other files than those in {agent.folder}"),
     ):
         client.labels["mine"] = labels
         assert fault in own.fault(client)
         assert bool(own.fault(client)) == bool(fault)
-    with pytest.raises(EnvironmentProblem, match="the image mine was built from other files") as caught:
+    with pytest.raises(EnvironmentProblem, match="the image mine is built from other files") as caught:
         require_needed(client, own, "/my agents")
     assert caught.value.next_step == "Build it: mlebench-console images build mine --agents-dir '/my agents'"
     client.labels["mine"] = right
