@@ -175,7 +175,7 @@ class CodeSnapshots:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _FileVersion:
     """Identifies a version of a file; no program can set `changed` back."""
 
     device: int
@@ -202,9 +202,9 @@ class _Folder:
         self._source = attempt / protocol.CODE
         self._store = store
         self._limits = limits
-        self._known: dict[str, tuple[_Look, KeptFile]] = {}
+        self._known: dict[str, tuple[_FileVersion, KeptFile]] = {}
 
-    def look(self, sequence: int, at: float, hidden: tuple[str, ...]) -> CodeSnapshot:
+    def store_files(self, sequence: int, at: float, hidden: tuple[str, ...]) -> CodeSnapshot:
         """Store the current files, and return the manifest.
 
         Raises:
@@ -212,11 +212,11 @@ class _Folder:
         """
         began = time.monotonic()
         found = _Found()
-        seen: dict[str, tuple[_Look, KeptFile]] = {}
+        seen: dict[str, tuple[_FileVersion, KeptFile]] = {}
         for path, entry in self._files(found, began + self._limits.seconds):
             shown = _without(hidden, path)
             try:
-                look, content = self._looked_at(path, entry)
+                version, content = self._content_of(path, entry)
             except _LeftOutError as why:
                 found.leave_out(shown, entry.status.st_size, str(why))
                 continue
@@ -234,7 +234,7 @@ class _Folder:
                 continue
             if isinstance(content, bytes) and not self._store.has(kept):
                 self._store.put(kept, content)
-            seen[path] = look, kept
+            seen[path] = version, kept
             found.add(kept)
         self._known = seen
         return CodeSnapshot(
@@ -248,7 +248,7 @@ class _Folder:
             found.cut,
         )
 
-    def _looked_at(self, path: str, entry: TreeEntry) -> tuple[_Look, bytes | KeptFile]:
+    def _content_of(self, path: str, entry: TreeEntry) -> tuple[_FileVersion, bytes | KeptFile]:
         """Return a file's content, or what was kept of it if it has not changed since the last snapshot.
 
         Raises:
@@ -256,12 +256,12 @@ class _Folder:
             OSError: it can't be read.
         """
         known = self._known.get(path)
-        if known is not None and known[0] == _look(entry.status) and self._store.has(known[1]):
+        if known is not None and known[0] == _version_of(entry.status) and self._store.has(known[1]):
             return known
-        look, content = self._read(entry)
+        version, content = self._read(entry)
         if b"\0" in content[:_TEXT_PREFIX_BYTES]:
             raise _LeftOutError("it is binary")
-        return look, content
+        return version, content
 
     def _files(self, found: _Found, give_up: float) -> Iterator[tuple[str, TreeEntry]]:
         """Yield the regular files to keep, each with its path, and record all others as left out."""
@@ -307,7 +307,7 @@ class _Folder:
             else:
                 yield path, entry
 
-    def _read(self, entry: TreeEntry) -> tuple[_Look, bytes]:
+    def _read(self, entry: TreeEntry) -> tuple[_FileVersion, bytes]:
         """Read a consistent version of a file; try twice if it is written to meanwhile."""
         for _ in range(2):
             descriptor = open_file(entry)
@@ -319,8 +319,8 @@ class _Folder:
                 after = os.fstat(descriptor)
             if len(content) > self._limits.file_bytes:
                 raise _LeftOutError(f"it has more than {self._limits.file_bytes:,} bytes")
-            if _look(before) == _look(after):
-                return _look(after), content
+            if _version_of(before) == _version_of(after):
+                return _version_of(after), content
         raise _LeftOutError("it was written to while it was read")
 
 
@@ -351,7 +351,7 @@ class _Copy:
         assert self._sequences is not None
         if sequence in self._sequences:
             return
-        manifest = self._code.look(sequence, self._clock.now(), self._hidden())
+        manifest = self._code.store_files(sequence, self._clock.now(), self._hidden())
         place = manifest_path(self._attempt, sequence)
         files.write_json(place, asdict(manifest))
         self._sequences.add(sequence)
@@ -441,8 +441,8 @@ class _Found:
             self.more += 1
 
 
-def _look(status: os.stat_result) -> _Look:
-    return _Look(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+def _version_of(status: os.stat_result) -> _FileVersion:
+    return _FileVersion(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _path(entry: TreeEntry) -> str | None:
@@ -488,7 +488,7 @@ def read_snapshot(attempt: Path, sequence: int) -> CodeSnapshot | None:
 def read_now(attempt: Path, hidden: tuple[str, ...], at: float) -> tuple[CodeSnapshot, dict[str, bytes]]:
     """Return a snapshot of `code/` as it is now, and the contents by their digests."""
     store = _Memory()
-    return _Folder(attempt, store, CodeLimits()).look(0, at, hidden), store.contents
+    return _Folder(attempt, store, CodeLimits()).store_files(0, at, hidden), store.contents
 
 
 class _Memory:

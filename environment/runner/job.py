@@ -22,6 +22,7 @@ from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.attempt import RunnerAttempt
+from mlebench_console.environment.runner.host.problems import code_of
 from mlebench_console.environment.runner.host.readings import given_gpus, read_nvidia
 from mlebench_console.environment.runner.host.store import store_of_node
 from mlebench_console.environment.runner.loop import Runner
@@ -82,7 +83,10 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     except OSError as error:
         secrets.discard(folder)
         problem = f"the node {_node()} has no place for it in {scratch or tempfile.gettempdir()}: {error}"
-        protocol.write(folder / protocol.EXIT, Ending.unseen(protocol.LOST, problem, ProblemCode.NOT_STARTED))
+        protocol.write(
+            folder / protocol.EXIT,
+            Ending.unseen(protocol.LOST, problem, code_of(error, ProblemCode.NOT_STARTED)),
+        )
         heartbeats.write(None, ended=True)
         return 0
     # In the background, since the agents of killed jobs may have left millions of files.
@@ -158,7 +162,7 @@ def _stage(
         staging.put_in_place()
     if staging.problem:
         problem = f"its dataset could not be brought to the node {_node()}: {staging.problem}"
-        _give_up(folder, problem, ProblemCode.STAGING_FAILED, time.time())
+        _give_up(folder, problem, staging.problem_code, time.time())
     elif staging.copies:
         staged = Staged(time.time(), _node(), staging.bytes_needed, staging.seconds, staging.is_reused)
         jsonlines.append(folder / protocol.EVENTS, [protocol.event_to_line(staged)], durable=True)

@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlebench_console.environment.container import output
-from mlebench_console.environment.container.output import Ending, ServiceRestarted, Started, Tidied
-from mlebench_console.environment.container.traffic import Traffic
+from mlebench_console.environment.container.output import Ending, ServiceRestarted
 from mlebench_console.environment.gateway import orders
-from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
+from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.foundation import files
 from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.problems import DataProblem
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 VERSION = 2
 
@@ -417,37 +419,10 @@ class DamagedRecord(DataProblem):
     """A record exists and can be read, but is invalid: trying again does not help."""
 
 
-Record = TypeVar(
-    "Record",
-    Order,
-    Stop,
-    LimitExceeded,
-    Started,
-    Ending,
-    Tidied,
-    InboxEntry,
-    Traffic,
-    BudgetNotice,
-    StagingOrder,
-    GivenGpus,
-    ImageFile,
-)
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
-def write(
-    path: Path,
-    record: Order
-    | Stop
-    | LimitExceeded
-    | Started
-    | Ending
-    | Tidied
-    | InboxEntry
-    | BudgetNotice
-    | StagingOrder
-    | GivenGpus
-    | ImageFile,
-) -> None:
+def write(path: Path, record: DataclassInstance) -> None:
     """Write a record atomically."""
     files.write_json(path, asdict(record))
 

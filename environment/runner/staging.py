@@ -21,10 +21,12 @@ from pathlib import Path
 from mlebench_console.environment.container.warden import die_with
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import store
+from mlebench_console.environment.runner.host.problems import code_of
 from mlebench_console.environment.runner.host.store import Copy
 from mlebench_console.environment.runner.protocol import Order, StagingOrder
 from mlebench_console.foundation import files, manifests
 from mlebench_console.foundation.manifests import ListedFile, Seal
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
 
 _THREADS = 8
@@ -44,6 +46,7 @@ class Staging(threading.Thread):
 
     Attributes:
         problem: why it failed; empty while it runs, and when it succeeded.
+        problem_code: the code of that.
         bytes_done, bytes_needed: how many bytes are there, of how many; 0 while unknown.
         is_reused: whether an earlier job had copied all of it.
     """
@@ -78,6 +81,7 @@ class Staging(threading.Thread):
         self._place = Path()
         self._began_at = time.monotonic()
         self.problem = ""
+        self.problem_code = ProblemCode.STAGING_FAILED
         self.bytes_done = 0
         self.bytes_needed = 0
         self.seconds = 0.0
@@ -100,12 +104,8 @@ class Staging(threading.Thread):
                 self._stage(self._wanted)
         except Cancelled:
             pass
-        except Problem as problem:
-            self.problem = problem.in_one_line()
-        except OSError as error:
-            self.problem = _in_words(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, no agent may start without its data
-            self.problem = f"{type(error).__name__}: {error}"
+            self._fail(error)
         self.seconds = time.monotonic() - self._began_at
 
     def check_time(self) -> None:
@@ -129,10 +129,12 @@ class Staging(threading.Thread):
                 self._mount = _mount_image(self._place / Path(self._wanted.image).name, self._target)
             else:
                 self._target.symlink_to(self._place / "public")
-        except Problem as problem:
-            self.problem = problem.in_one_line()
-        except OSError as error:
-            self.problem = _in_words(error)
+        except (Problem, OSError) as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.problem_code = code_of(error, ProblemCode.STAGING_FAILED)
+        self.problem = _in_words(error)
 
     def end(self) -> None:
         """Unmount the data and release them, or stop copying."""
@@ -328,6 +330,10 @@ def unmount_leftover(target: Path) -> None:
             return
 
 
-def _in_words(error: OSError) -> str:
+def _in_words(error: Exception) -> str:
+    if isinstance(error, Problem):
+        return error.in_one_line()
+    if not isinstance(error, OSError):
+        return f"{type(error).__name__}: {error}"
     where = f": {error.filename}" if error.filename else ""
     return f"{error.strerror or error}{where}"

@@ -8,7 +8,12 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from mlebench_console.environment.validation_server.server import RateLimit, Service, check_form, make_server
+from mlebench_console.environment.validation_server.server import (
+    RateLimit,
+    ValidationService,
+    check_form,
+    make_server,
+)
 
 _AT_ONCE = 10
 _SECONDS_EACH = 10.0  # until one more is allowed
@@ -37,7 +42,7 @@ def main() -> None:
     parser.add_argument("--ready", type=Path, help="file to create when the server listens")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="largest upload")
     asked = parser.parse_args()
-    service = Service(
+    service = ValidationService(
         check=partial(check_form, asked.competition, asked.edition, asked.prepared),
         record=asked.record,
         uploads=asked.uploads,

@@ -86,7 +86,7 @@ class RateLimit:
 
 
 @dataclass(frozen=True)
-class Service:
+class ValidationService:
     """The configuration and state that all requests share.
 
     Attributes:
@@ -111,7 +111,7 @@ class Service:
     busy: threading.Lock = field(default_factory=threading.Lock)
 
 
-def make_server(service: Service, *, address: tuple[str, int] | Path) -> TCPServer:
+def make_server(service: ValidationService, *, address: tuple[str, int] | Path) -> TCPServer:
     """Return a server that already listens; `serve_forever` makes it answer.
 
     Args:
@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "validation"
     sys_version = ""
-    service: Service
+    service: ValidationService
 
     def handle(self) -> None:
         """Answer; a client that disconnects or stays silent affects no other."""

@@ -22,7 +22,7 @@ import pytest
 from mlebench_console import environment
 from mlebench_console.environment.validation_server.server import (
     RateLimit,
-    Service,
+    ValidationService,
     Validity,
     check_form,
     make_server,
@@ -39,7 +39,7 @@ def valid_when_it_begins_with_id(file: Path) -> Validity:
 
 
 @contextmanager
-def serving(service: Service, address: tuple[str, int] | Path = ("127.0.0.1", 0)) -> Iterator[int]:
+def serving(service: ValidationService, address: tuple[str, int] | Path = ("127.0.0.1", 0)) -> Iterator[int]:
     with make_server(service, address=address) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
@@ -59,8 +59,8 @@ def service_for(
     max_bytes: int = 1 << 20,
     idle_seconds: float = 30.0,
     upload_seconds: float = 60.0,
-) -> Service:
-    return Service(
+) -> ValidationService:
+    return ValidationService(
         check=check,
         record=tmp_path / "validations.jsonl",
         uploads=tmp_path / "uploads",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import HostProblem, Started
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import GpuReader, is_part_of_gpu
+from mlebench_console.environment.runner.host.store import NoRoom
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.problem_codes import ProblemCode
 
@@ -79,3 +81,9 @@ def _full_disk(folder: Path, own_bytes: int) -> HostProblem | None:
     else:
         return None
     return HostProblem(ProblemCode.DISK_FULL, text, path=str(folder), free_bytes=free)
+
+
+def code_of(error: Exception, usual: ProblemCode) -> ProblemCode:
+    """Return the code of what kept an agent from starting: that of a full disk, or else the usual one."""
+    is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return ProblemCode.DISK_FULL if is_full or isinstance(error, NoRoom) else usual

@@ -38,6 +38,10 @@ _WORK, _LEASE, _PARTIAL, _PROGRESS = ".work", ".lease", ".partial", ".progress"
 _SPACE_LOCK = "room.work"
 
 
+class NoRoom(EnvironmentProblem):
+    """A host's disk has not enough space for a copy."""
+
+
 def make_store(folder: Path) -> Path:
     """Make the folder of a store, below a folder of this user.
 
@@ -107,7 +111,7 @@ class Copy:
         """Free and reserve space for what is written to `partial` in this context.
 
         Raises:
-            EnvironmentProblem: there is not enough.
+            NoRoom: there is not enough.
         """
         remove(self.partial)  # of a maker that was killed
         with _lock(self._store / _SPACE_LOCK, on_wait):
@@ -186,7 +190,7 @@ def _free_space(store: Path, name: str, needed: int) -> None:
     """Remove copies that were unused for long, then the least recently used ones until there is enough space.
 
     Raises:
-        EnvironmentProblem: there is not enough.
+        NoRoom: there is not enough.
     """
     leases = [path for path in store.iterdir() if path.suffix == _LEASE and path.stem != name]
     used_at = {path.stem: path.stat().st_mtime for path in leases}
@@ -200,7 +204,7 @@ def _free_space(store: Path, name: str, needed: int) -> None:
     if (free := _free_bytes(store, others)) < needed:
         missing = f"{gigabytes(needed)} are needed, {gigabytes(needed - free)} are missing"
         used = f"; of {len(others)} others there {in_use} are in use" if others else ""
-        raise EnvironmentProblem(f"there is no room below {store}", missing + used)
+        raise NoRoom(f"there is no room below {store}", missing + used)
 
 
 def _free_bytes(store: Path, others: Sequence[str]) -> int:

@@ -36,6 +36,7 @@ from mlebench_console.environment.container.redaction import redact_files
 from mlebench_console.environment.container.run_log import CappedLog
 from mlebench_console.environment.container.warden import Warden, die_with
 from mlebench_console.environment.runner import layout, protocol, secrets
+from mlebench_console.environment.runner.host.problems import code_of
 from mlebench_console.environment.runner.host.readings import visible_alone
 from mlebench_console.environment.runner.process import apptainer, bubblewrap, image_cache, runtimes
 from mlebench_console.environment.runner.process.containment import Containment, ProcessLimits
@@ -487,10 +488,9 @@ def main() -> int:
     except (Problem, OSError) as error:
         if (attempt / protocol.STARTED).exists() or (attempt / protocol.ENDING).exists():
             raise  # its agent has run, so its warden records the ending, if it survives
-        output.write_when_there_is_room(
-            attempt / protocol.ENDING,
-            Ending.unseen("unstarted", str(error).replace("\n", " "), ProblemCode.NOT_STARTED),
-        )
+        code = code_of(error, ProblemCode.NOT_STARTED)
+        ending = Ending.unseen("unstarted", str(error).replace("\n", " "), code)
+        output.write_when_there_is_room(attempt / protocol.ENDING, ending)
     return 0
 
 

@@ -16,7 +16,12 @@ from pathlib import Path
 import pytest
 
 from mlebench_console import environment
-from mlebench_console.environment.validation_server.server import RateLimit, Service, Validity, make_server
+from mlebench_console.environment.validation_server.server import (
+    RateLimit,
+    ValidationService,
+    Validity,
+    make_server,
+)
 
 RELAY = Path(environment.__path__[0]) / "container" / "relay.py"
 
@@ -34,7 +39,7 @@ def free_port() -> int:
 
 @contextmanager
 def validation_server(path: Path) -> Iterator[None]:
-    service = Service(
+    service = ValidationService(
         check=lambda file: Validity(True, f"{file.stat().st_size} bytes"),
         record=path.with_name("validations.jsonl"),
         uploads=path.with_name("uploads"),

@@ -26,6 +26,7 @@ from mlebench_console.environment.runner.host.store import store_of_node
 from mlebench_console.environment.runner.staging import Staging
 from mlebench_console.foundation import files
 from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import DataProblem
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
@@ -233,6 +234,7 @@ def test_room_is_made_by_removing_what_was_not_used_for_longest_and_never_what_i
     too_much.start()
     too_much.join()
     assert "there is no room below" in too_much.problem
+    assert too_much.problem_code is ProblemCode.DISK_FULL
     assert "MB are missing; of 4 others there 2 are in use" in too_much.problem
     assert in_use.is_dir()
     assert node.data(job).resolve().is_dir()
