@@ -7,7 +7,6 @@ untrusted as anything else that an agent writes.
 from __future__ import annotations
 
 import hashlib
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench_console.environment.container.redaction import MARK, worth_hiding
+from mlebench_console.environment.container.redaction import StreamRedactor
 from mlebench_console.foundation import jsonlines
 
 # The most that is kept of one request or answer, and the most that it may take compressed, so that `jsonlines` can
@@ -70,7 +69,7 @@ class RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass
-class Tape:
+class CallRecording:
     """A call while it is recorded: the agent's request, and the answer so far."""
 
     method: str
@@ -93,53 +92,41 @@ class Tape:
             self.pieces.append(len(kept))
 
 
-class Secrets:
-    """Secret values, which recordings replace by a mark."""
-
-    def __init__(self, values: Iterable[str]) -> None:
-        hidden = [re.escape(value.encode()) for value in worth_hiding(values)]
-        self._pattern = re.compile(b"|".join(hidden)) if hidden else None
-
-    def redacted(self, content: bytes) -> bytes:
-        """Return the content with a mark in place of each secret."""
-        return content if self._pattern is None else self._pattern.sub(MARK.encode(), content)
-
-
 class Recorder:
-    """Writes the recording of an attempt."""
+    """Writes the recording of an attempt, with a mark in place of each secret."""
 
-    def __init__(self, path: Path, secrets: Secrets) -> None:
+    def __init__(self, path: Path, secrets: Iterable[str]) -> None:
         self._path = path
-        self._secrets = secrets
+        self._secrets = tuple(secrets)
 
-    def keep(self, tape: Tape, *, id: str, at: float, ended_at: float, provider: str) -> Kept:
+    def keep(self, call: CallRecording, *, id: str, at: float, ended_at: float, provider: str) -> Kept:
         """Record a call that has ended, and return how much of it was kept."""
-        request = self._secrets.redacted(tape.request)
-        answer, pieces = self._secrets.redacted(bytes(tape.answer)), tape.pieces
-        if len(answer) != len(tape.answer):
+        request = self._redacted(call.request)
+        answer, pieces = self._redacted(bytes(call.answer)), call.pieces
+        if len(answer) != len(call.answer):
             pieces = [len(answer)]
         request_kept, request_written = _written(request)
         answer_kept, answer_written = _written(answer)
         is_cut = (
-            request_kept < len(request) or answer_kept < len(answer) or len(tape.answer) < tape.answer_bytes
+            request_kept < len(request) or answer_kept < len(answer) or len(call.answer) < call.answer_bytes
         )
         line = RecordedCall(
             id=id,
             at=at,
             ended_at=ended_at,
             provider=provider,
-            method=tape.method,
-            path=tape.path,
-            query=dict(tape.query),
+            method=call.method,
+            path=call.path,
+            query=dict(call.query),
             request=request_written,
             request_bytes=len(request),
             request_sha256=hashlib.sha256(request).hexdigest(),
-            status=tape.status,
-            headers=dict(tape.headers),
+            status=call.status,
+            headers=dict(call.headers),
             answer=answer_written,
-            answer_bytes=tape.answer_bytes - len(tape.answer) + len(answer),
+            answer_bytes=call.answer_bytes - len(call.answer) + len(answer),
             pieces=tuple(_first(pieces, answer_kept)),
-            is_whole=tape.is_whole,
+            is_whole=call.is_whole,
             kept=Kept.CUT if is_cut else Kept.WHOLE,
         )
         try:
@@ -149,6 +136,10 @@ class Recorder:
         except OSError:
             return Kept.NOTHING  # as on a full disk; the call's line in model_calls.jsonl says so
         return line.kept
+
+    def _redacted(self, content: bytes) -> bytes:
+        redactor = StreamRedactor(self._secrets)
+        return redactor.feed(content) + redactor.rest()
 
 
 def _written(content: bytes) -> tuple[int, bytes]:

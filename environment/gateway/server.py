@@ -37,7 +37,7 @@ from mlebench_console.environment.gateway.dialects import (
 )
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.rates import KeyRate
-from mlebench_console.environment.gateway.recording import Recorder, Tape
+from mlebench_console.environment.gateway.recording import CallRecording, Recorder
 from mlebench_console.environment.gateway.records import (
     CallOutcome,
     Journal,
@@ -126,7 +126,7 @@ class _Call:
     waits: bool = False
     waited: float = 0.0
     taken: int = 0
-    tape: Tape | None = None
+    recording: CallRecording | None = None
     # The agent has closed the connection; then a part of the answer may be undelivered.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     undelivered: bool = False
@@ -193,7 +193,7 @@ class Gateway:
 
     def __init__(
         self,
-        service: GatewaySettings,
+        settings: GatewaySettings,
         journal: Journal,
         ledger: Ledger,
         *,
@@ -201,10 +201,10 @@ class Gateway:
         rates: Mapping[str, KeyRate] | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        self._service = service
+        self._settings = settings
         self._ledger = ledger
         self._recorder = recorder
-        self._providers = {provider.name: provider for provider in service.providers}
+        self._providers = {provider.name: provider for provider in settings.providers}
         self._journal = journal
         self._drain_seconds = drain_seconds
         self._rates = rates or {}
@@ -266,7 +266,7 @@ class Gateway:
             self._ledger.release(call.id)
             raise
         if self._recorder is not None:
-            call.tape = Tape(request.method, call.route.path, call.query, call.sent.content)
+            call.recording = CallRecording(request.method, call.route.path, call.query, call.sent.content)
         # A task of its own, so that the end of an answer is still read after the agent has closed the connection.
         sending = asyncio.ensure_future(self._send(request, call))
         self._sending.add(sending)
@@ -306,7 +306,7 @@ class Gateway:
             request.headers.get("x-goog-api-key", ""),
             request.query.get("key", ""),
         )
-        token = self._service.token.encode()
+        token = self._settings.token.encode()
         if not any(hmac.compare_digest(text.encode("utf-8", "replace"), token) for text in given):
             raise _Refusal(401, "This is not the key that this run was given.", ErrorKind.KEY)
 
@@ -344,7 +344,7 @@ class Gateway:
         """
         try:
             call.sent = dialects.checked_request(
-                call.route, content, self._service.grants, include_usage=call.provider.include_usage
+                call.route, content, self._settings.grants, include_usage=call.provider.include_usage
             )
         except RefusedCall as error:
             call.sent = CheckedCall(model=error.model)
@@ -467,11 +467,11 @@ class Gateway:
                     return self._own_error(call, status, problem)
                 headers = _returned_headers(upstream)
                 answer = web.StreamResponse(status=upstream.status, headers=headers)
-                if call.tape is not None:
-                    call.tape.status, call.tape.headers = upstream.status, headers
+                if call.recording is not None:
+                    call.recording.status, call.recording.headers = upstream.status, headers
                 await self._pass_on(request, call, upstream, answer, reader)
-                if call.tape is not None:
-                    call.tape.is_whole = True
+                if call.recording is not None:
+                    call.recording.is_whole = True
                 if call.status >= 400:
                     outcome = CallOutcome.ERROR
                 elif not call.undelivered:  # some clients close the connection once they have everything
@@ -490,9 +490,9 @@ class Gateway:
             return answer
         finally:
             ended = call.ended(outcome, reader, problem)
-            if self._recorder is not None and call.tape is not None:
+            if self._recorder is not None and call.recording is not None:
                 kept = self._recorder.keep(
-                    call.tape, id=call.id, at=call.at, ended_at=time.time(), provider=call.provider.name
+                    call.recording, id=call.id, at=call.at, ended_at=time.time(), provider=call.provider.name
                 )
                 ended = replace(ended, recorded=str(kept))
             if call.route.api is not Api.UNCOUNTED:
@@ -502,10 +502,10 @@ class Gateway:
     def _own_error(self, call: _Call, status: int, text: str) -> web.StreamResponse:
         body = dialects.error_body(Dialect(call.provider.dialect), text, kind=ErrorKind.SERVER, status=status)
         content = msgspec.json.encode(body)
-        if call.tape is not None:
-            call.tape.status, call.tape.headers = status, {"content-type": _JSON}
-            call.tape.add(content)
-            call.tape.is_whole = True
+        if call.recording is not None:
+            call.recording.status, call.recording.headers = status, {"content-type": _JSON}
+            call.recording.add(content)
+            call.recording.is_whole = True
         return web.Response(status=status, body=content, content_type=_JSON)
 
     def _headers(self, request: web.BaseRequest, provider: ModelProvider) -> dict[str, str]:
@@ -514,7 +514,7 @@ class Gateway:
         headers["accept-encoding"] = "identity"
         if request.method == "POST":
             headers["content-type"] = _JSON
-        key = self._service.keys.get(provider.name, "")
+        key = self._settings.keys.get(provider.name, "")
         if key:
             match Dialect(provider.dialect):
                 case Dialect.OPENAI:
@@ -536,8 +536,8 @@ class Gateway:
         """Forward an answer piece by piece, reading its usage."""
 
         async def write(piece: bytes) -> None:
-            if call.tape is not None:
-                call.tape.add(piece)
+            if call.recording is not None:
+                call.recording.add(piece)
             if not piece:
                 return
             if call.gone.is_set():
@@ -551,7 +551,7 @@ class Gateway:
                 call.gone.set()
                 call.undelivered = True
 
-        key = self._service.keys.get(call.provider.name, "").encode()
+        key = self._settings.keys.get(call.provider.name, "").encode()
         if upstream.status >= 400:
             content = await _limited(upstream, _MAX_ERROR_BYTES)
             call.answer_bytes = len(content)

@@ -180,11 +180,11 @@ def test_a_budget_ends_an_agent_s_calls_and_is_told(
     assert len(elsewhere.provider.asked) == 5
     state = database.open_for_reading(harness.places.state_dir)
     assert (run.state, run.failure_class) == ("failed", "budget")
-    told = {event.kind: event.text for event in events.newest(state, run_id=run.id)}
+    told = {event.kind: event for event in events.newest(state, run_id=run.id)}
     state.close()
     assert {"run.budget", "run.budget_used_up"} <= set(told)
-    assert "anthropic answers 429: slow down" in told["run.provider"]
-    assert "(and 1 before" in told["run.provider"]
+    assert "anthropic answers 429: slow down" in told["run.provider"].text
+    assert told["run.provider"].times == 2
 
 
 SPENDER = """

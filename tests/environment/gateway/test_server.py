@@ -24,7 +24,7 @@ from mlebench_console.environment.gateway.dialects import Grant, TokenUsage
 from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
 from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.rates import KeyRate
-from mlebench_console.environment.gateway.recording import RecordedCall, Recorder, Secrets
+from mlebench_console.environment.gateway.recording import RecordedCall, Recorder
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.gateway.server import Gateway, GatewaySettings
 from mlebench_console.environment.runner import protocol
@@ -327,7 +327,7 @@ async def test_the_key_goes_to_the_provider_and_nowhere_else(start: Start, api: 
 
 async def test_a_wrong_key_of_the_operator_is_told_without_the_provider_s_words(start: Start) -> None:
     between = await start()
-    object.__setattr__(between.gateway._service, "keys", {"openai": "old-key"})
+    object.__setattr__(between.gateway._settings, "keys", {"openai": "old-key"})
     async with between.post(*asking("chat", "plain", stream=False)) as answer:
         assert answer.status == 401
         assert "old-key" not in await answer.text()
@@ -467,7 +467,7 @@ async def test_what_reaches_the_web_through_a_provider_is_refused_unless_granted
     assert call.asked_model == more.get("model", "plain")
     if grant is not None:
         assert grant in text
-        object.__setattr__(between.gateway._service, "grants", frozenset({grant}))
+        object.__setattr__(between.gateway._settings, "grants", frozenset({grant}))
         async with between.post(path, {**body, **more}) as answer:
             assert answer.status == 200
 
@@ -645,7 +645,7 @@ async def test_a_recording_has_what_was_asked_and_answered_in_its_pieces_without
     start: Start, tmp_path: Path
 ) -> None:
     recording = tmp_path / protocol.RECORDED_CALLS
-    between = await start(recorder=Recorder(recording, Secrets([KEY, TOKEN])))
+    between = await start(recorder=Recorder(recording, [KEY, TOKEN]))
     asked = [
         asking("chat", "plain", stream=True),
         asking("messages", "plain", stream=False),
@@ -676,7 +676,7 @@ async def test_what_a_recording_has_no_room_for_is_marked(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = tmp_path / protocol.RECORDED_CALLS
-    between = await start(recorder=Recorder(recording, Secrets([])))
+    between = await start(recorder=Recorder(recording, []))
     await answered(between, *asking("chat", "huge", stream=False))
     (kept,) = recorded(recording)
     assert (kept.kept, kept.answer_bytes > 6 << 20, sum(kept.pieces)) == ("cut", True, 4 << 20)
