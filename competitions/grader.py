@@ -226,7 +226,7 @@ class Grader:
                 self._alone.append(replace(work, tries=work.tries + 1, fresh=True))
                 return None
             return GradeResult(work.number, None, _killed(work))
-        if ended.kind:
+        if ended.raised:
             return GradeResult(work.number, None, ended.problem)
         judgement = self._judgement(ended)
         if work.unconfirmed is not None:

@@ -16,9 +16,14 @@ class RawDataProblem(DataProblem):
     """Raw data are damaged, incomplete or not in the expected form; downloading them again may help."""
 
     def __init__(
-        self, what: str, why: str = "", next_step: str = "Download the competition's data again."
+        self,
+        what: str,
+        why: str = "",
+        next_step: str = "Download the competition's data again.",
+        *,
+        subject: str = "",
     ) -> None:
-        super().__init__(what, why, next_step)
+        super().__init__(what, why, next_step, subject=subject)
 
 
 class HasSize(Protocol):

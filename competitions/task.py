@@ -101,9 +101,10 @@ class Preparation(_Job):
     def missing(self, name: str, folder: RawPath) -> RawDataProblem:
         """Return the problem of a raw file that is missing from its folder."""
         return RawDataProblem(
-            f"{self.competition.id}: {name} is missing from the raw data",
+            f"{name} is missing from the raw data",
             f"looked in {folder}",
             "Download the competition's data again; the copy is incomplete.",
+            subject=self.competition.id,
         )
 
 

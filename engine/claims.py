@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from mlebench_console.engine.space import naming_full_disks
 from mlebench_console.foundation.problems import StateProblem
@@ -28,6 +29,8 @@ _TRIES = 5
 
 class Claimed(StateProblem):
     """Another process has the claim."""
+
+    code: ClassVar[str] = "claimed"
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def _take(path: Path, me: Owner, what: str) -> None:
                 _clear(path, what)
     finally:
         own.unlink(missing_ok=True)
-    raise Claimed(f"{what} is being worked on by other processes", f"{path} keeps changing owners")
+    raise Claimed("other processes work on it", f"{path} keeps changing owners", subject=what)
 
 
 def _remove_leftovers(path: Path) -> None:
@@ -111,12 +114,15 @@ def _clear(path: Path, what: str) -> None:
     owner = _read(path)
     if owner is None:
         if path.exists() and _age(path) < _STALE_SECONDS:
-            raise Claimed(f"{what} is being worked on", f"{path} can't be read", "Try again later.")
+            raise Claimed(
+                "another process works on it", f"{path} can't be read", "Try again later.", subject=what
+            )
     elif not _is_dead(path, owner):
         raise Claimed(
-            f"{what} is being worked on by another process",
+            "another process works on it",
             f"process {owner.pid} on {owner.host} holds {path}",
             "Wait for it to end.",
+            subject=what,
         )
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.foundation.text import gigabytes
@@ -18,6 +19,8 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 class DiskFull(EnvironmentProblem):
     """There is not enough space; the work can continue when there is."""
+
+    code: ClassVar[str] = "disk_full"
 
 
 def free_bytes(folder: Path) -> int:

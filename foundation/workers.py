@@ -27,8 +27,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from mlebench_console.foundation import problems
-from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, ProblemRecord
 
 ReportProgress = Callable[[str, str, int, int], None]
 """Called with the step, the item in it, how much is done and how much there is (0: unknown)."""
@@ -83,7 +82,7 @@ class Ended:
     Attributes:
         value: what the function returned; None when it failed.
         problem: why there is no value.
-        kind: the name of the problem's class, even if it is not in `foundation.problems`.
+        raised: whether the function itself raised the problem.
         exceeded: the limit that it exceeded, as far as its end shows that.
         signal: the signal that killed its process, unless it exceeded a limit; the kernel sends SIGKILL when the
             machine runs out of memory.
@@ -95,7 +94,7 @@ class Ended:
     number: int
     value: Any = None
     problem: Problem | None = None
-    kind: str = ""
+    raised: bool = False
     exceeded: Excess | None = None
     signal: int = 0
     output: str = ""
@@ -259,10 +258,8 @@ class WorkerPool:
         if code == 0 and "value" in outcome:
             return Ended(number, value=outcome["value"], output=output, reused=reused)
         if code == 0 and "problem" in outcome:
-            parts = outcome["problem"]
-            kind: type[Problem] = getattr(problems, parts["kind"], DataProblem)
-            problem = kind(parts["what"], parts["why"], parts["next_step"])
-            return Ended(number, problem=problem, kind=parts["kind"], output=output, reused=reused)
+            raised = Problem.of(ProblemRecord(**outcome["problem"]))
+            return Ended(number, problem=raised, raised=True, output=output, reused=reused)
         exceeded: Excess | None = None
         if line["overdue"]:
             exceeded = "wall"
@@ -479,8 +476,7 @@ class _Server:
                 import traceback
 
                 traceback.print_exception(problem)
-            parts = {"what": problem.what, "why": problem.why, "next_step": problem.next_step}
-            say({"problem": {"kind": type(problem).__name__, **parts}})
+            say({"problem": asdict(problem.record)})
         except MemoryError:
             return _EXIT_OUT_OF_MEMORY
         except BaseException as error:  # noqa: BLE001 - a job's process must not end without a report

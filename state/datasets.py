@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import DatasetChanged, EventKind
 from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
 
-# The text of an event for a dataset that has reached a state.
-_SAID = {
-    DatasetState.ABSENT: "is not here any more",
+# The text of an event for a dataset that has reached a state; a problem says more about the last two.
+_EVENT_TEXTS = {
+    DatasetState.ABSENT: "not here any more",
     DatasetState.WAITING: "waits",
-    DatasetState.WORKING: "is being prepared",
-    DatasetState.PREPARED: "is prepared",
+    DatasetState.WORKING: "being prepared",
+    DatasetState.PREPARED: "prepared",
     DatasetState.FAILED: "could not be prepared",
-    DatasetState.REFUSED: "is refused by Kaggle",
-    DatasetState.UNAVAILABLE: "is no longer offered by Kaggle",
+    DatasetState.REFUSED: "",
+    DatasetState.UNAVAILABLE: "",
 }
 
 
@@ -41,12 +42,13 @@ def request(
         database.execute(
             "INSERT INTO datasets (competition_id, edition, state, source, requested_at, updated_at)"
             " VALUES (?, ?, 'waiting', ?, ?, ?) ON CONFLICT (competition_id, edition) DO UPDATE SET"
-            " state = 'waiting', problem = '', source = excluded.source, requested_at = excluded.requested_at,"
+            " state = 'waiting', problem_code = '', problem_what = '', problem_why = '', problem_next = '',"
+            " source = excluded.source, requested_at = excluded.requested_at,"
             " updated_at = excluded.updated_at, failures = 0, failing_since = NULL, retry_at = NULL",
             (competition_id, edition, source, now, now),
         )
         _set_steps(database, competition_id, edition, steps, StepState.WAITING)
-        text = f"edition {edition} requested"
+        text = event_text("requested", edition)
         detail = DatasetChanged(edition, DatasetState.WAITING)
         kind = EventKind.DATASET_REQUESTED
         events.append(database, now, kind, text, competition_id=competition_id, detail=detail)
@@ -59,32 +61,38 @@ def set_state(
     state: DatasetState,
     *,
     now: float,
-    problem: str = "",
+    problem: ProblemRecord | None = None,
     bytes_on_disk: int | None = None,
     kind: EventKind | None = None,
 ) -> None:
     """Set a dataset's state, with an event of this kind or of the state's; it need not have been requested."""
     with database.transaction():
         database.execute(
-            "INSERT INTO datasets (competition_id, edition, state, problem, bytes_on_disk, prepared_at, updated_at)"
-            " VALUES (:id, :edition, :state, :problem, :bytes, :prepared, :now)"
+            "INSERT INTO datasets (competition_id, edition, state, bytes_on_disk, prepared_at, updated_at)"
+            " VALUES (:id, :edition, :state, :bytes, :prepared, :now)"
             " ON CONFLICT (competition_id, edition) DO UPDATE SET state = excluded.state,"
-            " problem = excluded.problem, bytes_on_disk = COALESCE(excluded.bytes_on_disk, bytes_on_disk),"
+            " bytes_on_disk = COALESCE(excluded.bytes_on_disk, bytes_on_disk),"
             " prepared_at = COALESCE(excluded.prepared_at, prepared_at), updated_at = excluded.updated_at",
             {
                 "id": competition_id,
                 "edition": edition,
                 "state": state,
-                "problem": problem,
                 "bytes": bytes_on_disk,
                 "prepared": now if state is DatasetState.PREPARED else None,
                 "now": now,
             },
         )
-        text = f"edition {edition} {_SAID[state]}" + (f": {problem}" if problem else "")
+        set_problem(database, competition_id, edition, problem, now=now)
+        texts = (_EVENT_TEXTS[state], problem.without_subject().in_one_line() if problem is not None else "")
+        text = event_text(": ".join(filter(None, texts)) or str(state), edition)
+        detail = DatasetChanged(edition, state, "" if problem is None else problem.code)
         kind = kind or EventKind.of_dataset(state)
-        detail = DatasetChanged(edition, state, problem)
         events.append(database, now, kind, text, competition_id=competition_id, detail=detail)
+
+
+def event_text(text: str, edition: str) -> str:
+    """Return the text of an event of a dataset, which names its edition unless that is v1."""
+    return text if edition == "v1" else f"edition {edition}, {text}"
 
 
 def found(database: Database, competition_id: str, edition: str, *, steps: Sequence[str], now: float) -> None:
@@ -104,11 +112,17 @@ def set_demo(database: Database, competition_id: str, edition: str, demo: bool) 
         )
 
 
-def set_problem(database: Database, competition_id: str, edition: str, problem: str, *, now: float) -> None:
-    """Record a dataset's problem without changing its state; an empty text means none."""
+def set_problem(
+    database: Database, competition_id: str, edition: str, problem: ProblemRecord | None, *, now: float
+) -> None:
+    """Record a dataset's problem, or what it waits for, without changing its state; its subject is the competition."""
+    parts = ("",) * 4
+    if problem is not None:
+        parts = (problem.code, problem.what, problem.why, problem.next_step)
     database.execute(
-        "UPDATE datasets SET problem = ?, updated_at = ? WHERE competition_id = ? AND edition = ?",
-        (problem, now, competition_id, edition),
+        "UPDATE datasets SET problem_code = ?, problem_what = ?, problem_why = ?, problem_next = ?, updated_at = ?"
+        " WHERE competition_id = ? AND edition = ?",
+        (*parts, now, competition_id, edition),
     )
 
 

@@ -273,7 +273,11 @@ class FilesRemain(EventData):
 
 @dataclass(frozen=True)
 class DatasetChanged(EventData):
-    """A dataset has got into a state, with the problem that brought it there, if any."""
+    """A dataset has got into a state.
+
+    Attributes:
+        problem: the class of the problem that brought it there, if any.
+    """
 
     edition: str
     state: DatasetState

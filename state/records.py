@@ -9,6 +9,7 @@ from typing import Any
 from mlebench_console.foundation.conditions import HERE, RunConditions
 from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepState
 
@@ -410,7 +411,9 @@ class Dataset:
     """One competition's data in one edition.
 
     Attributes:
+        source: the options of its preparation, in a form that the engine reads.
         priority: among requested ones; higher goes first.
+        problem_code: the class of its problem, or of what it waits for; empty if there is none.
         verification: the kind of its last verification; empty if there was none.
         failures: how often in a row it has failed for a temporary reason of its own.
         failing_since: since when it has been failing, or could not reach Kaggle.
@@ -421,18 +424,33 @@ class Dataset:
     competition_id: str
     edition: str
     state: DatasetState
-    problem: str
-    source: str
-    bytes_on_disk: int | None
-    requested_at: float | None
-    prepared_at: float | None
-    updated_at: float
+    source: str = ""
+    bytes_on_disk: int | None = None
+    requested_at: float | None = None
+    prepared_at: float | None = None
+    updated_at: float = 0.0
+    problem_code: str = ""
+    problem_what: str = ""
+    problem_why: str = ""
+    problem_next: str = ""
     priority: int = 0
     verification: str = ""
     failures: int = 0
     failing_since: float | None = None
     retry_at: float | None = None
     demo: bool = False
+
+    @property
+    def problem(self) -> ProblemRecord | None:
+        """Its problem, or what it waits for."""
+        if not self.problem_code:
+            return None
+        return ProblemRecord(self.problem_code, self.problem_what, self.problem_why, self.problem_next)
+
+    @property
+    def problem_text(self) -> str:
+        """Its problem, or what it waits for, in one line; empty if there is none."""
+        return "" if self.problem is None else self.problem.in_one_line()
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,9 @@ def _in_test(job: Preparation, ancestors: pd.Series) -> npt.NDArray[np.bool_]:
             taken += size
     if taken != test_size and not job.corrected:
         raise RawDataProblem(
-            f"{job.competition.id}: train_ancestors.csv is not in the expected form",
+            "train_ancestors.csv is not in the expected form",
             f"its families add up to {taken} test notebooks, expected {test_size}",
+            subject=job.competition.id,
         )
     return chosen[codes]
 

@@ -24,8 +24,9 @@ def prepare(job: Preparation) -> None:
     train, test = labelled_table.divided(job, windows, windows["spectrogram_id"])
     if train[EEG].isin(test[EEG]).any():
         raise RawDataProblem(
-            f"{job.competition.id}: {job.source('train.csv')} is not in the expected form",
+            f"{job.source('train.csv')} is not in the expected form",
             "windows of one recording belong to several spectrograms",
+            subject=job.competition.id,
         )
     shown = SHOWN
     key = EEG

@@ -56,8 +56,9 @@ def _held_out(job: Preparation, recordings: int) -> set[int]:
     expected = job.parameters["expected_test_recordings"]
     if expected is not None and count != expected:
         raise RawDataProblem(
-            f"{job.competition.id}: {FOLDS} is not in the expected form",
+            f"{FOLDS} is not in the expected form",
             f"its {recordings} train recordings give {count} for test, expected {expected}",
+            subject=job.competition.id,
         )
     return set(np.random.RandomState(job.integer("seed")).permutation(recordings)[:count].tolist())
 

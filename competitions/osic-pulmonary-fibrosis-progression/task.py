@@ -47,9 +47,10 @@ def _every_week(job: Preparation, test: pd.DataFrame, low: int, high: int) -> pd
     answers = grid.merge(test, on=VISIT, how="left")
     if answers["Patient"].value_counts().nunique() > 1:
         raise DataProblem(
-            f"{job.competition.id}: {job.source('train.csv')} is not in the expected form",
+            f"{job.source('train.csv')} is not in the expected form",
             "a test patient has two visits in one week",
             "Download the competition's data again, or use edition corrected, which keeps the first of them.",
+            subject=job.competition.id,
         )
     return answers.assign(Patient_Week=answers["Patient"] + "_" + answers["Weeks"].map(str), Confidence=100)
 

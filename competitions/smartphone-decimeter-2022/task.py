@@ -36,7 +36,9 @@ def prepare(job: Preparation) -> None:
     tracks = [_track(job, path) for drive in test for path in sorted((source / drive).glob(f"*/{TRUTH}"))]
     if not tracks:
         raise RawDataProblem(
-            f"{job.competition.id}: {source} is incomplete", f"none of the drives to hold out has a {TRUTH}"
+            f"{source} is incomplete",
+            f"none of the drives to hold out has a {TRUTH}",
+            subject=job.competition.id,
         )
     answers = pd.concat(tracks)
     sample = tables.filled(answers, dict(zip(PLACE, (37.904611315634504, -86.48107806249548), strict=True)))

@@ -187,14 +187,12 @@ class PlainLines:
         if step is None:
             return ""
         total = f", {wording.size(step.total)}" if step.unit == "bytes" and step.total else ""
-        waiting = f": {step.note}" if step.note.startswith("waiting") else ""
-        return f"{step.name}{total}{waiting}"
+        return f"{step.name}{total}"
 
     def _trouble(self, row: DatasetRow) -> str:
         """Return the problem; one that concerns many datasets, such as credentials, is written in full only once."""
-        trouble = row.problem.removeprefix(f"{row.competition_id}: ")
-        first = self._first_with.setdefault(trouble, row.competition_id)
-        return trouble if first == row.competition_id else f"the same as with {first}"
+        first = self._first_with.setdefault(row.problem, row.competition_id)
+        return row.problem if first == row.competition_id else f"the same as with {first}"
 
 
 @contextmanager

@@ -233,7 +233,7 @@ def _say_estimate(
                 one.to_do,
                 wording.size(one.bytes),
                 one.basis,
-                one.problem.removeprefix(f"{one.competition_id}: "),
+                one.problem,
             )
             for one in found
         ],
@@ -349,7 +349,7 @@ def _how_it_differs(
             discard_zip=request.discard_zip,
         )
     except DataProblem as problem:
-        return problem.cause
+        return problem.record.without_subject().cause
 
 
 def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> None:

@@ -50,7 +50,7 @@ from mlebench_console.console.views.datasets import (
     needs,
     totals,
 )
-from mlebench_console.console.views.events import dataset_event_text
+from mlebench_console.console.views.events import event_text
 from mlebench_console.console.views.rates import Pace, Rates
 from mlebench_console.engine.datasets.sources.access import AccessState
 from mlebench_console.engine.datasets.steps import DOWNLOAD
@@ -777,16 +777,14 @@ class _Detail:
             pieces.append((f"{rate}{f', {eta} left' if eta else ''}  " if rate else "", "dim"))
         elif step.state is StepState.DONE and step.started_at is not None and step.ended_at is not None:
             pieces.append((f"took {wording.duration(step.ended_at - step.started_at)}  ", "dim"))
-        if step.note != self.row.problem:  # which stands above in full
+        if step.state is not StepState.FAILED:  # the problem stands above in full
             pieces.append((foreign(step.note, self.width).rstrip(), "dim"))
         return tuple(pieces)
 
     def _log(self, found: DatasetDetail) -> Iterator[Pieces]:
         for number, event in enumerate(reversed(found.log[: self.most])):  # the newest last, as in every log
             moment = f"{wording.date_and_time(event.at)}  "
-            # The edition is named in the heading; what happened to another one is told with its name.
-            text = dataset_event_text(event, self.row.edition)
-            for place, part in enumerate(self._wrapped(text, len(moment))):
+            for place, part in enumerate(self._wrapped(event_text(event), len(moment))):
                 before = fit("" if place else moment, len(moment))
                 yield (_label("" if number or place else "log"), (before, "dim"), (part, "text"))
 

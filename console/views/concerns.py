@@ -257,8 +257,9 @@ def _of_jobs(found: Troubles) -> list[Concern]:
 
 
 def _of_dataset(dataset: Dataset) -> Concern:
-    text = f"data of {dataset.competition_id}: {dataset.problem or dataset.state}"
-    key = cause_key("dataset", f"{dataset.edition} {dataset.competition_id} {normalised(dataset.problem)}")
+    text = f"data of {dataset.competition_id}: {dataset.problem_text or dataset.state}"
+    problem = f"{dataset.problem_code} {normalised(dataset.problem_text)}"
+    key = cause_key("dataset", f"{dataset.edition} {dataset.competition_id} {problem}")
     return Concern(key, text, "data", dataset.updated_at, is_bad=True)
 
 

@@ -92,22 +92,28 @@ class DatasetRow:
     @property
     def problem(self) -> str:
         """Its problem, or what it waits for; empty if nothing."""
-        if self.dataset is None:
-            return ""
         if self.waits_for_kaggle:
             return wording.waiting_for_kaggle(self.kaggle)
+        if self.dataset is None:
+            return ""
+        text = self.dataset.problem_text
         if self.dataset.retry_at is not None and self.state is DatasetState.WAITING:
-            return f"{self.dataset.problem}; tried again at {wording.clock(self.dataset.retry_at)}"
-        return self.dataset.problem
+            return f"{text}; tried again at {wording.clock(self.dataset.retry_at)}"
+        return text
+
+    @property
+    def problem_code(self) -> str:
+        """The class of its problem, or of what it waits for; empty if there is none."""
+        return "" if self.dataset is None else self.dataset.problem_code
 
     @property
     def problem_in_short(self) -> str:
-        """Its problem in the few words of a list: what a person has to do, without the name beside it."""
+        """Its problem in the few words of a list: what a person has to do."""
         if self.state is DatasetState.REFUSED and self.access is AccessState.RULES:
             return "accept its rules"
         if self.state is DatasetState.UNAVAILABLE:
             return "gone from Kaggle"
-        return self.problem.removeprefix(f"{self.competition_id}: ").removeprefix(f"{self.competition_id} ")
+        return self.problem
 
     @property
     def priority(self) -> int:
@@ -276,10 +282,18 @@ def board_of_disk(data_dir: Path) -> DatasetBoard:
         found = None
         try:
             if is_ready(name, "v1", data_dir):
-                found = Dataset(name, "v1", DatasetState.PREPARED, "", "", None, None, None, 0.0)
+                found = Dataset(name, "v1", DatasetState.PREPARED)
         except DataProblem as problem:  # reported for this dataset only
-            text = problem.in_one_line()
-            found = Dataset(name, "v1", DatasetState.FAILED, text, "", None, None, None, 0.0)
+            record = problem.record
+            found = Dataset(
+                name,
+                "v1",
+                DatasetState.FAILED,
+                problem_code=record.code,
+                problem_what=record.what,
+                problem_why=record.why,
+                problem_next=record.next_step,
+            )
         rows.append(DatasetRow(name, "v1", split_of(name), found, (), KaggleState()))
     return DatasetBoard(tuple(sorted(rows, key=_place)), free=free_bytes(data_dir))
 

@@ -25,7 +25,6 @@ from mlebench_console.state.event_records import (
     SubmissionGraded,
 )
 from mlebench_console.state.lifecycle import FailureClass, Outcome
-from mlebench_console.state.records import DatasetState
 
 FILTER_FIELDS = ("sweep", "kind", "sev", "comp", "seed", "run")
 # The number of events read at once.
@@ -36,16 +35,6 @@ _GRADED_AT_THE_END_SECONDS = 120.0
 # there are at least so many: of two, both names are worth their lines.
 OF_ONE_TIME = 3600.0
 FEWEST_EQUAL = 3
-# What happened to a dataset where its name and edition stand above.
-_DATASET_WORDS = {
-    DatasetState.ABSENT: "not here any more",
-    DatasetState.WAITING: "waits",
-    DatasetState.WORKING: "being prepared",
-    DatasetState.PREPARED: "prepared",
-    DatasetState.FAILED: "could not be prepared",
-    DatasetState.REFUSED: "refused by Kaggle",
-    DatasetState.UNAVAILABLE: "no longer offered by Kaggle",
-}
 RESULTS = (EventKind.RUN_FINISHED, EventKind.SUBMISSION_GRADED, EventKind.DATASET_PREPARED)
 
 
@@ -112,19 +101,6 @@ class ListedEvent:
 def event_text(event: Event) -> str:
     """Write what happened, and how often where repetitions are counted."""
     return f"{event.text} ({event.times:,} times)" if event.times > 1 else event.text
-
-
-def dataset_event_text(event: Event, edition: str) -> str:
-    """Write what happened to a dataset, without its edition where that is the given one."""
-    changed = event.detail
-    if not isinstance(changed, DatasetChanged) or changed.edition != edition:
-        return event_text(event)
-    if event.kind == EventKind.DATASET_REQUESTED:
-        return "requested"
-    words = _DATASET_WORDS[changed.state]
-    if changed.state is DatasetState.REFUSED:
-        return changed.problem or words  # the problem says that Kaggle refuses
-    return f"{words}: {changed.problem}" if changed.problem else words
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ def _data(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
     # Reasons for waiting are on the datasets screen; only problems are shown here.
-    why = "" if dataset.state.is_busy else dataset.problem
+    why = "" if dataset.state.is_busy else dataset.problem_text
     return f"data {dataset.state}: {why}" if why else f"data {dataset.state}"
 
 

@@ -43,7 +43,7 @@ class Outage:
         retry_at = self._clock.now() + wait_seconds(failures)
         self._set(replace(self.state, failures=failures, retry_at=retry_at))
 
-    def has_not_asked(self) -> None:
+    def not_asked(self) -> None:
         """Record that the trying job ended without a request to Kaggle."""
         self._set(replace(self.state, retry_at=self._clock.now()))
 

@@ -151,9 +151,10 @@ def plan(
             require_credentials()
         except CredentialsRefused as problem:
             raise DataProblem(
-                f"{competition.id}: there are no raw data",
+                "there are no raw data",
                 f"its folder has neither raw/ nor a zip, and {problem.why}",
                 f"Give --raw, or put its zip into its folder. {problem.next_step}",
+                subject=competition.id,
             ) from None
     return Plan(competition.id, edition, wanted, download)
 

@@ -126,25 +126,27 @@ def _run(job: Preparation) -> None:
     except RawDataProblem as problem:
         if is_own(competition):  # its data can't be downloaded again
             step = f"Give it the data that {competition.task_path} expects, or correct that file."
-            raise DataProblem(problem.what, problem.why, step) from problem
+            raise DataProblem(problem.what, problem.why, step, subject=competition.id) from problem
         raise
     except _FAULTS as error:
         # a task reports the file where it can; other errors of its code get here, with the traceback in the log
         line = line_at_fault(competition, traceback.format_exc())
         raise DataProblem(
-            f"{competition.id} cannot be prepared from {job.raw}",
+            f"the data can't be prepared from {job.raw}",
             f"{type(error).__name__}: {error}{f' ({line})' if line else ''}",
             f"Correct {competition.task_path}, or give it the data that it expects; "
             f"mlebench-console competitions check {competition.id} shows the traceback."
             if is_own(competition)
             else "Download the competition's data again; if that does not help, report it.",
+            subject=competition.id,
         ) from error
     for key, name in asdict(competition.files).items():
         if name is not None and not (job.public.parent / name).is_file():
             raise DataProblem(
-                f"{competition.id} was prepared without {name}",
+                f"{name} was not prepared",
                 f"{competition.facts_path} declares it as files.{key}, but {competition.task_path} did not write it",
                 "Write it there, or correct the declaration.",
+                subject=competition.id,
             )
 
 

@@ -36,6 +36,7 @@ from mlebench_console.engine.kaggle import (
     KaggleUnreachable,
     NotAvailable,
     RulesNotAccepted,
+    unreachable,
 )
 from mlebench_console.engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT, is_due
 from mlebench_console.engine.layout import dataset_folder, is_demo
@@ -57,7 +58,7 @@ PRELOAD = ("pandas", _TASKS)
 # How long to wait before each retry after a temporary failure; after the last retry the dataset stays failed.
 _ROUNDS_AFTER_DEATH = (1.0, 5.0, 30.0, 300.0)
 _ROUNDS_AFTER_FAILURE = (60.0, 600.0, 3600.0)
-_ANSWERS = tuple(kind.__name__ for kind in (RulesNotAccepted, NotAvailable, KaggleFailure, DiskFull))
+_ANSWERS = (RulesNotAccepted, NotAvailable, KaggleFailure, DiskFull)
 _CHECKS_AT_ONCE = 4
 _PROGRESS_SECONDS = 0.5
 _RATE_SECONDS = 20.0
@@ -191,9 +192,9 @@ class DatasetQueue:
             if stage is CHECK:
                 free[DOWNLOAD] = 0
             if free[stage] > 0 and not self._is_busy(dataset.competition_id):
-                why = self._why_not_now(dataset, stage)
-                if why:
-                    self.records.waits(dataset, why)
+                needed = self._bytes_to_wait_for(dataset, stage)
+                if needed:
+                    self.records.waits(dataset, _waits_for_space(needed))
                     continue
                 free[stage] -= 1
                 self._blocked.pop(key, None)
@@ -242,10 +243,10 @@ class DatasetQueue:
                 if is_ready(competition_id, edition, self._data_dir):
                     record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
             except DataProblem as problem:  # concerns this dataset only
-                text = problem.in_one_line()
-                if found is None or (found.state, found.problem) != (DatasetState.FAILED, text):
+                why = problem.record.without_subject()
+                if found is None or (found.state, found.problem) != (DatasetState.FAILED, why):
                     state = DatasetState.FAILED
-                    datasets.set_state(self._database, competition_id, edition, state, now=now, problem=text)
+                    datasets.set_state(self._database, competition_id, edition, state, now=now, problem=why)
 
     def _settle(self) -> None:
         """Start jobs that clean up after killed preparations; queued datasets are cleaned up when they are prepared."""
@@ -297,7 +298,7 @@ class DatasetQueue:
             return not any(work.tries for work in self._working.values()) and self._outage.may_try(), True
         why = f"{self._outage.state.problem}, for {self._patience / 3600:g} h"
         with self._database.transaction():
-            self._fail_all_that_ask(waiting, KaggleUnreachable(why))
+            self._fail_all_that_ask(waiting, unreachable(why))
             self._outage.forget()
         return False, False
 
@@ -316,16 +317,15 @@ class DatasetQueue:
             self.records.failed(dataset, CHECK, problem, DatasetState.FAILED)
             return None
 
-    def _why_not_now(self, dataset: Dataset, stage: str) -> str:
-        """Return why a stage can't start although there is capacity: the free disk space is reserved for others."""
+    def _bytes_to_wait_for(self, dataset: Dataset, stage: str) -> int:
+        """Return how much disk space a stage waits for, as what is free is reserved for others; 0: it can start."""
         reserved = sum(work.needs for work in self._working.values())
         needs = self._needs(dataset, stage)
         free = free_bytes(self._data_dir) - self._capacity.limits.keep_free
         # A dataset that does not fit even alone is started, so that it fails with the space that it needs.
         if not self._working or reserved + needs <= free:
-            return ""
-        # Without figures that change all the time: each change is a disk write and an update for consoles.
-        return f"waits for disk space: it needs {gigabytes(needs)}, and the free space is reserved for others"
+            return 0
+        return needs
 
     def _needs(self, dataset: Dataset, stage: str) -> int:
         """Return how many bytes of the disk a stage will use, as far as that is known beforehand."""
@@ -413,22 +413,14 @@ class DatasetQueue:
 
     def _take_end(self, work: _Work, news: Ended) -> None:
         dataset = work.dataset
-        step = work.step or work.stage
         self._hear_of_kaggle(work, news)
         if work.cancelled:
             self.records.stopped(dataset)
         elif news.lost or news.signal:
-            self._try_again(work, news, _ROUNDS_AFTER_DEATH)
-        elif news.kind in (DiskFull.__name__, Claimed.__name__):
-            self._wait(work, news)
-        elif news.kind in (KaggleFailure.__name__, SourceFailure.__name__):
-            self._try_again(work, news, _ROUNDS_AFTER_FAILURE)
-        elif news.kind == CredentialsRefused.__name__:
-            self._refused(work, news)
+            assert news.problem is not None
+            self._try_again(work, news.problem, _ROUNDS_AFTER_DEATH)
         elif news.problem is not None:
-            self.records.failed(dataset, step, news.problem, state_after(news.kind))
-        elif "unreachable" in news.value:
-            self._unreachable(work, str(news.value["unreachable"]), news.value["retry_after"])
+            self._take_problem(work, news.problem)
         elif work.stage is CHECK:
             self.records.offered(dataset, news.value["bytes"])
         elif work.stage is DOWNLOAD:
@@ -436,60 +428,67 @@ class DatasetQueue:
         else:
             self.records.prepared(dataset, int(news.value["bytes_on_disk"]), demo=bool(news.value["demo"]))
 
+    def _take_problem(self, work: _Work, problem: Problem) -> None:
+        """Let a dataset wait, be retried or fail, by the problem that its job has raised."""
+        match problem:
+            case DiskFull() | Claimed():
+                self._wait(work, problem)
+            case KaggleFailure() | SourceFailure():
+                self._try_again(work, problem, _ROUNDS_AFTER_FAILURE)
+            case CredentialsRefused():
+                self._refused(work, problem)
+            case KaggleUnreachable():
+                self._unreachable(work, problem)
+            case _:
+                self.records.failed(work.dataset, work.step or work.stage, problem, state_after(problem))
+
     def _hear_of_kaggle(self, work: _Work, news: Ended) -> None:
         """Record what the end of a job says about Kaggle; a killed job says nothing."""
-        has_answered = news.kind in _ANSWERS or (news.value is not None and "unreachable" not in news.value)
         if not work.asks or work.cancelled or news.lost or news.signal:
             return
-        if has_answered:
+        if news.problem is None or isinstance(news.problem, _ANSWERS):
             self._outage.answered(tried=work.tries)
-        elif work.tries and news.kind in (Claimed.__name__, SourceFailure.__name__):
-            self._outage.has_not_asked()
+        elif work.tries and isinstance(news.problem, Claimed | SourceFailure):
+            self._outage.not_asked()
 
-    def _try_again(self, work: _Work, news: Ended, rounds: Sequence[float]) -> None:
+    def _try_again(self, work: _Work, problem: Problem, rounds: Sequence[float]) -> None:
         """Retry a dataset later, after all others; after the last retry it has failed."""
-        assert news.problem is not None
         dataset = work.dataset
         if dataset.failures < len(rounds):
-            self.records.put_off(
-                dataset,
-                news.problem.in_one_line(),
-                rounds[dataset.failures],
-                failures=dataset.failures + 1,
-            )
+            failures = dataset.failures + 1
+            self.records.put_off(dataset, problem, rounds[dataset.failures], failures=failures)
         else:
-            self.records.failed(dataset, work.step or work.stage, news.problem, DatasetState.FAILED)
+            self.records.failed(dataset, work.step or work.stage, problem, DatasetState.FAILED)
 
-    def _unreachable(self, work: _Work, why: str, retry_after: float | None) -> None:
+    def _unreachable(self, work: _Work, problem: KaggleUnreachable) -> None:
         """Let a dataset wait for Kaggle, and fail it after the patience if Kaggle answers other datasets."""
-        dataset = work.dataset
-        self._outage.failed(why, retry_after, tried=work.tries)
+        dataset, retry_after = work.dataset, problem.record.retry_after
+        self._outage.failed(problem.why, retry_after, tried=work.tries)
         now = self._clock.now()
         failing_for = now - (now if dataset.failing_since is None else dataset.failing_since)
         if failing_for > self._patience:
-            self.records.failed(dataset, work.stage, KaggleUnreachable(why), DatasetState.FAILED)
+            self.records.failed(dataset, work.stage, problem, DatasetState.FAILED)
         else:  # wait as long as it has been failing so far
             seconds = max(retry_after or 0.0, min(LONGEST_WAIT, max(FIRST_WAIT, failing_for)))
-            self.records.put_off(dataset, why, seconds, failures=dataset.failures)
+            waiting = KaggleUnreachable(problem.what, problem.why)  # nobody has to do anything
+            self.records.put_off(dataset, waiting, seconds, failures=dataset.failures)
 
-    def _refused(self, work: _Work, news: Ended) -> None:
+    def _refused(self, work: _Work, problem: CredentialsRefused) -> None:
         """Wait for other credentials if Kaggle has accepted some since the request; otherwise fail all."""
-        assert news.problem is not None
-        dataset, problem = work.dataset, news.problem
+        dataset = work.dataset
         accepted_at = self._outage.state.accepted_at
         if accepted_at is not None and accepted_at >= (dataset.requested_at or 0.0):
             self._outage.refused(problem.cause, tried=work.tries)
-            self.records.put_back(dataset, problem.in_one_line())
+            self.records.put_back(dataset, problem)
             return
         self.records.failed(dataset, work.step or work.stage, problem, DatasetState.FAILED)
         self._fail_all_that_ask(datasets.in_state(self._database, DatasetState.WAITING), problem)
 
-    def _wait(self, work: _Work, news: Ended) -> None:
+    def _wait(self, work: _Work, problem: DiskFull | Claimed) -> None:
         """Keep a dataset in the queue until the cause of its stop may be gone."""
         dataset = work.dataset
-        assert news.problem is not None
-        self.records.put_back(dataset, news.problem.in_one_line())
-        if news.kind == Claimed.__name__:
+        self.records.put_back(dataset, problem)
+        if isinstance(problem, Claimed):
             not_before = self._clock.monotonic() + _CLAIMED_SECONDS
             self._blocked[_key(dataset)] = lambda: self._clock.monotonic() < not_before
             return
@@ -599,6 +598,13 @@ def _may_exist(folder: Path) -> bool:
     except OSError:
         return True
     return True
+
+
+def _waits_for_space(needed: int) -> DiskFull:
+    """Return why a dataset waits; without figures that change all the time, as each change is a disk write."""
+    return DiskFull(
+        "waits for disk space", f"it needs {gigabytes(needed)}, the free space is reserved for others"
+    )
 
 
 def _needs_kaggle(dataset: Dataset, stage: str) -> bool:

@@ -10,7 +10,7 @@ from mlebench_console.engine.datasets.steps import (
     VERIFY,
 )
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.problems import DataProblem, Problem, ProblemRecord
 from mlebench_console.foundation.text import gigabytes
 from mlebench_console.foundation.workers import Ended, Progressed
 from mlebench_console.state import datasets, events
@@ -71,16 +71,15 @@ class DatasetRecords:
         """Record that its preparation failed."""
         with self._database.transaction():
             self._set_step(dataset, step, Progress(StepState.FAILED, note=problem.what))
-            self._set_state(dataset, state, problem.in_one_line())
+            self._set_state(dataset, state, problem)
 
-    def waits(self, dataset: Dataset, why: str) -> None:
+    def waits(self, dataset: Dataset, why: Problem) -> None:
         """Record why it still waits."""
-        if dataset.problem != why:
-            now = self._clock.now()
+        if dataset.problem != why.record:
             with self._database.transaction():
-                datasets.set_problem(self._database, dataset.competition_id, dataset.edition, why, now=now)
+                self._set_problem(dataset, why.record)
 
-    def put_back(self, dataset: Dataset, why: str = "") -> None:
+    def put_back(self, dataset: Dataset, why: Problem | None = None) -> None:
         """Record that it waits again; a finished download stays done."""
         with self._database.transaction():
             for step in self._steps(dataset):
@@ -90,7 +89,7 @@ class DatasetRecords:
                     self._set_step(dataset, step.name, waiting)
             self._set_state(dataset, DatasetState.WAITING, why)
 
-    def put_off(self, dataset: Dataset, why: str, seconds: float, *, failures: int) -> None:
+    def put_off(self, dataset: Dataset, why: Problem, seconds: float, *, failures: int) -> None:
         """Record a temporary failure: it waits, and is retried after some seconds.
 
         `failures` is the number of such failures so far.
@@ -153,22 +152,23 @@ class DatasetRecords:
 
     def verified(self, dataset: Dataset, news: Ended) -> None:
         """Record the result of its verification."""
-        if news.value is None:
-            assert news.problem is not None
-            differs = summary = news.problem.in_one_line()
+        problem: ProblemRecord | None = None
+        if news.problem is not None:
+            problem = news.problem.record.without_subject()
+            summary = problem.in_one_line()
             detail = DatasetVerified(dataset.edition, problem=str(news.problem))
         else:
             detail = DatasetVerified(dataset.edition, **news.value)
-            differs = detail.differs
+            if detail.differs:
+                problem = DataProblem(detail.differs).record
             what = f"{detail.files} files" if detail.files else f"{len(detail.sums)} tables"
-            summary = differs or f"{what} are as expected"
+            summary = detail.differs or f"{what} are as expected"
             if detail.demo:
                 summary = f"demo data, made up: {summary}"
-        now = self._clock.now()
         with self._database.transaction():
-            datasets.set_problem(self._database, dataset.competition_id, dataset.edition, differs, now=now)
+            self._set_problem(dataset, problem)
             self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note=summary))
-            text = f"edition {dataset.edition}: {summary}"
+            text = datasets.event_text(summary, dataset.edition)
             self._append(EventKind.DATASET_VERIFIED, dataset.competition_id, text, detail)
 
     def _append(
@@ -189,7 +189,12 @@ class DatasetRecords:
         return datasets.steps(self._database, dataset.competition_id, dataset.edition)
 
     def _set_state(
-        self, dataset: Dataset, state: DatasetState, problem: str = "", *, bytes_on_disk: int | None = None
+        self,
+        dataset: Dataset,
+        state: DatasetState,
+        problem: Problem | None = None,
+        *,
+        bytes_on_disk: int | None = None,
     ) -> None:
         datasets.set_state(
             self._database,
@@ -197,9 +202,13 @@ class DatasetRecords:
             dataset.edition,
             state,
             now=self._clock.now(),
-            problem=problem,
+            problem=None if problem is None else problem.record,
             bytes_on_disk=bytes_on_disk,
         )
+
+    def _set_problem(self, dataset: Dataset, problem: ProblemRecord | None) -> None:
+        now = self._clock.now()
+        datasets.set_problem(self._database, dataset.competition_id, dataset.edition, problem, now=now)
 
     def _set_step(self, dataset: Dataset, name: str, progress: Progress) -> None:
         datasets.set_step(

@@ -88,9 +88,14 @@ class DatasetRequests:
             except DataProblem as problem:
                 if not keep_going:
                     raise
-                text = problem.in_one_line()
-                state = DatasetState.FAILED
-                datasets.set_state(self._database, competition_id, edition, state, now=now, problem=text)
+                datasets.set_state(
+                    self._database,
+                    competition_id,
+                    edition,
+                    DatasetState.FAILED,
+                    now=now,
+                    problem=problem.record,
+                )
                 failed += 1
                 continue
             plans.request(self._database, wanted, now=now + number * _STEP_APART)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS, Edition
@@ -25,7 +23,6 @@ from mlebench_console.engine.datasets.prepared.workspace import resolve_leftover
 from mlebench_console.engine.datasets.preparing import prepare
 from mlebench_console.engine.datasets.sources import access, raw_data
 from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
-from mlebench_console.engine.kaggle import KaggleUnreachable
 from mlebench_console.engine.kaggle.credentials import find_credentials
 from mlebench_console.engine.layout import dataset_folder, is_demo
 from mlebench_console.engine.space import size_on_disk
@@ -35,29 +32,12 @@ from mlebench_console.state.records import VerificationKind
 
 _MOST_NAMES = 1000  # in an event of the state
 
-Parameters = ParamSpec("Parameters")
 
-
-def _saying_unreachable(work: Callable[Parameters, dict[str, Any]]) -> Callable[Parameters, dict[str, Any]]:
-    """Let a job that can't reach Kaggle return the reason and `retry_after`, because the queue does the waiting."""
-
-    @wraps(work)
-    def job(*args: Parameters.args, **kwargs: Parameters.kwargs) -> dict[str, Any]:
-        try:
-            return work(*args, **kwargs)
-        except KaggleUnreachable as problem:
-            return {"unreachable": problem.why, "retry_after": problem.retry_after}
-
-    return job
-
-
-@_saying_unreachable
 def check_access(competition_id: str, *, report_progress: ReportProgress) -> dict[str, Any]:
     """Check whether Kaggle allows the download of a competition's data; `bytes` is their size, if known."""
     return {"bytes": access.check(registry.get(competition_id), report_progress)}
 
 
-@_saying_unreachable
 def try_credentials(number: int, *, report_progress: ReportProgress) -> dict[str, Any]:
     """Check whether Kaggle accepts the credentials with this number among those found."""
     from mlebench_console.engine.kaggle.client import Kaggle
@@ -68,7 +48,6 @@ def try_credentials(number: int, *, report_progress: ReportProgress) -> dict[str
     return {}
 
 
-@_saying_unreachable
 def fetch_zip(
     competition_id: str, data_dir: str, limits: dict[str, Any], *, report_progress: ReportProgress
 ) -> dict[str, Any]:
@@ -83,7 +62,6 @@ def fetch_zip(
     return {}
 
 
-@_saying_unreachable
 def prepare_dataset(
     competition_id: str,
     data_dir: str,

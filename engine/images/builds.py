@@ -25,7 +25,7 @@ from mlebench_console.environment.runner.docker.daemon import connect
 from mlebench_console.foundation import files, problems
 from mlebench_console.foundation.daemon_log import open_log
 from mlebench_console.foundation.locks import FileLock, is_held
-from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.foundation.problems import Problem, ProblemRecord, UsageProblem
 
 _FOLDER = "image-build"
 _ORDER = "order.json"
@@ -146,8 +146,7 @@ def _outcome(folder: Path) -> list[Image]:
     except FileNotFoundError:
         raise problems.EnvironmentProblem("the build was killed", "", f"See {folder / _LOG}.") from None
     if outcome["problem"] is not None:
-        kind, *texts = outcome["problem"]
-        raise getattr(problems, kind)(*texts)
+        raise Problem.of(ProblemRecord(**outcome["problem"]))
     return [Image(**image) for image in outcome["images"]]
 
 
@@ -163,7 +162,7 @@ def main(folder: Path) -> None:
     try:
         _build_all(BuildImages(**json.loads((folder / _ORDER).read_bytes())), built)
     except Problem as error:
-        problem = (type(error).__name__, error.what, error.why, error.next_step)
+        problem = asdict(error.record)
     files.write_json(folder / _OUTCOME, {"images": [asdict(image) for image in built], "problem": problem})
 
 

@@ -3,36 +3,41 @@
 Its errors are defined here, because the client takes long to import.
 """
 
+from typing import ClassVar
+
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
 
 class RulesNotAccepted(EnvironmentProblem):
     """A person has to accept the competition's rules in a browser (403)."""
 
+    code: ClassVar[str] = "rules_not_accepted"
+
 
 class NotAvailable(DataProblem):
     """Kaggle does not offer the competition any more (404)."""
+
+    code: ClassVar[str] = "not_available"
 
 
 class CredentialsRefused(EnvironmentProblem):
     """Kaggle accepts none of the available credentials (401), or there are none."""
 
+    code: ClassVar[str] = "credentials_refused"
+
 
 class KaggleFailure(EnvironmentProblem):
     """Kaggle sent an unusable answer or damaged data."""
 
+    code: ClassVar[str] = "kaggle_failure"
+
 
 class KaggleUnreachable(EnvironmentProblem):
-    """Kaggle or the network does not work at the moment.
+    """Kaggle or the network does not work at the moment."""
 
-    Attributes:
-        retry_after: the seconds to wait before the next request, where Kaggle says so.
-    """
+    code: ClassVar[str] = "kaggle_unreachable"
 
-    def __init__(self, why: str, retry_after: float | None = None) -> None:
-        super().__init__("Kaggle can't be reached", why, "Try again later.")
-        self.retry_after = retry_after
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle it with its own arguments."""
-        return (type(self), (self.why, self.retry_after))
+def unreachable(why: str, retry_after: float | None = None) -> KaggleUnreachable:
+    """Return the problem of a failed request; `retry_after` are the seconds to wait, where Kaggle says so."""
+    return KaggleUnreachable("Kaggle can't be reached", why, "Try again later.", retry_after=retry_after)

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from mlebench_console.engine.kaggle import KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
+from mlebench_console.engine.kaggle import KaggleFailure, NotAvailable, RulesNotAccepted, unreachable
 from mlebench_console.engine.kaggle.backoff import LONGEST_ASKED, USUAL_PATIENCE, wait_seconds
 from mlebench_console.engine.kaggle.credentials import Credentials, find_credentials, none_accepted
 from mlebench_console.environment.container.redaction import TextRedactor
@@ -268,7 +268,7 @@ class Kaggle:
         try:
             return retrying(call, gained, patience=self._patience, wait=self._wait, clock=self._clock)
         except TemporaryFailure as trouble:
-            raise KaggleUnreachable(trouble.why, trouble.retry_after) from None
+            raise unreachable(trouble.why, trouble.retry_after) from None
 
     @property
     def _session(self) -> Any:
@@ -386,13 +386,13 @@ class Kaggle:
         except Exception as error:  # noqa: BLE001 - any error of the client may repeat what was sent
             why = f"{type(error).__name__}: {error}"
             raise self._without_secrets(
-                KaggleFailure(f"{competition_id}: Kaggle's client failed", why)
+                KaggleFailure("Kaggle's client failed", why, subject=competition_id)
             ) from None
 
     def _without_secrets(self, error: Exception) -> Exception:
         if not isinstance(error, Problem):
             return error  # its text is our own
-        return type(error)(error.what, self._redaction.clean(error.why), error.next_step)
+        return Problem.of(replace(error.record, why=self._redaction.clean(error.why)))
 
 
 def retrying(
@@ -530,18 +530,20 @@ def _translated(
         return _NotAccepted()
     if status == 403:
         return RulesNotAccepted(
-            f"{competition_id}: Kaggle refuses the download",
+            "Kaggle refuses the download",
             _message(response) or "it answered 403",
             f"Accept the rules at {url}/rules (on closed competitions through the tab Data), then try again.",
+            subject=competition_id,
         )
     if status in (404, 410):
         return NotAvailable(
-            f"{competition_id}: no longer available on Kaggle",
+            "no longer available on Kaggle",
             f"it answered {status}",
             f"See {url}; with a copy of its data, put {competition_id}.zip into the dataset's folder.",
+            subject=competition_id,
         )
     return KaggleFailure(
-        f"{competition_id}: Kaggle answered {status}", _message(response), "Try again later."
+        f"Kaggle answered {status}", _message(response), "Try again later.", subject=competition_id
     )
 
 

@@ -132,9 +132,10 @@ def download(source: Source, name: str, target: Path, *, keep_free: int = 0, rep
             seen = 0
             if damaged == _TIMES_DAMAGED:
                 raise KaggleFailure(
-                    f"{name}: the downloaded data are damaged",
+                    "the downloaded data are damaged",
                     f"its MD5 should be {expected} and is {found}, {damaged} times in a row",
                     "Check whether something changes data on the way, such as a proxy.",
+                    subject=name,
                 )
         partial.finish(target)
     return found

@@ -128,10 +128,10 @@ class QueuedRun:
         if dataset is None or dataset.state is DatasetState.ABSENT:
             yield _wait(WaitKind.DATASET, "its dataset is not prepared")
         elif dataset.state.is_busy:
-            problem = f": {dataset.problem}" if dataset.problem else ""
+            problem = f": {dataset.problem_text}" if dataset.problem else ""
             yield _wait(WaitKind.PREPARING, f"its dataset is being prepared{problem}")
         elif dataset.state is not DatasetState.PREPARED:
-            yield _wait(WaitKind.DATASET, f"its dataset is {dataset.state}: {dataset.problem}")
+            yield _wait(WaitKind.DATASET, f"its dataset is {dataset.state}: {dataset.problem_text}")
         for budget in self.full_budgets:
             yield _wait(WaitKind.BUDGET, f"the budget of {budget} has no room for another run", budget)
         for provider in self.unreachable:

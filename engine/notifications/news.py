@@ -159,8 +159,7 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
         kind = _notified_as(event)
         if kind is not None:
             about = " ".join(part for part in (event.sweep_id, event.competition_id) if part)
-            sign = ", " if event.subject == "dataset" else ": "
-            made.append(News(kind, f"{about}{sign}{event.text}" if about else event.text))
+            made.append(News(kind, f"{about}: {event.text}" if about else event.text))
     return tuple(made)
 
 

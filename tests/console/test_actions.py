@@ -205,7 +205,7 @@ def test_the_engine_reads_the_request_that_was_filed(request_: Request, tmp_path
 
 
 def row(competition_id: str, state: DatasetState, edition: str = "v1") -> DatasetRow:
-    dataset = Dataset(competition_id, edition, state, "", "", None, None, None, 0.0)
+    dataset = Dataset(competition_id, edition, state)
     return DatasetRow(competition_id, edition, "low", dataset, ())
 
 

@@ -20,6 +20,7 @@ from mlebench_console.engine.placements.nodes import Nodes
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.reports import About, import_reports
 from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.state import datasets, events, experiments, integrity, runs, sweeps, transitions
 from mlebench_console.state.database import open_for_writing
 from mlebench_console.state.event_records import EventKind
@@ -283,14 +284,30 @@ def preparing(places: Places) -> World:
         (
             low[4],
             DatasetState.REFUSED,
-            "Kaggle refuses the download: You must accept this competition's rules",
+            ProblemRecord(
+                "rules_not_accepted",
+                "Kaggle refuses the download",
+                "You must accept this competition's rules",
+            ),
         ),
-        (low[5], DatasetState.UNAVAILABLE, f"{low[5]} is no longer available on Kaggle"),
-        (low[6], DatasetState.FAILED, f"{low[6]}: public/train.csv is not as known: expected MD5 1, found 2"),
-        (low[7], DatasetState.WAITING, "the disk is full: 7.0 GB are needed and 1.0 GB are free"),
+        (
+            low[5],
+            DatasetState.UNAVAILABLE,
+            ProblemRecord("not_available", "no longer available on Kaggle"),
+        ),
+        (
+            low[6],
+            DatasetState.FAILED,
+            ProblemRecord("data", "public/train.csv is not as known", "expected MD5 1, found 2"),
+        ),
+        (
+            low[7],
+            DatasetState.WAITING,
+            ProblemRecord("disk_full", "the disk is full", "7.0 GB are needed and 1.0 GB are free"),
+        ),
     ):
         step = {DatasetState.WAITING: DOWNLOAD, DatasetState.FAILED: CHECKSUM}.get(state, CHECK)
-        world.step(name, step, datasets.Progress(StepState.FAILED, note=problem), took=1)
+        world.step(name, step, datasets.Progress(StepState.FAILED, note=problem.what), took=1)
         datasets.set_state(database, name, "v1", state, now=NOW - 40, problem=problem)
     datasets.set_state(
         database, low[0], "corrected", DatasetState.PREPARED, now=NOW, bytes_on_disk=70_000_000
@@ -453,7 +470,14 @@ def hostile(places: Places) -> World:
     world.model_calls(attempt, bad, 4, provider=bad)
     world.fail(attempt, FailureClass.CRASH, bad, ago=50, evidence=bad)
     datasets.request(world.database, f"comp{bad}", "v1", steps=(f"step{bad}",), source=bad, now=NOW - 50)
-    datasets.set_state(world.database, f"comp{bad}", "v1", DatasetState.FAILED, now=NOW - 40, problem=bad)
+    datasets.set_state(
+        world.database,
+        f"comp{bad}",
+        "v1",
+        DatasetState.FAILED,
+        now=NOW - 40,
+        problem=ProblemRecord("data", bad),
+    )
     experiments.assign(world.database, f"exp{bad}", f"s{bad}", now=NOW)
     past = PastGrading(DEMO[5], f"/work/{bad}.csv", NOW - 60, "v1", "rejected", None, "", bad)
     write_past(places.state_dir, (past,))

@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 def test_the_second_is_told_who_holds_it(path: Path) -> None:
     with claimed(path, "leaves"):
         with (
-            pytest.raises(Claimed, match=f"leaves is being worked on .*process {os.getpid()}"),
+            pytest.raises(Claimed, match=f"leaves: another process works on it: process {os.getpid()}"),
             claimed(path, "leaves"),
         ):
             pass

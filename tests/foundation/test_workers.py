@@ -111,7 +111,7 @@ def test_problems_come_back_as_they_are(pool: WorkerPool) -> None:
     ended = run(pool, "refuse")
     assert isinstance(ended.problem, StateProblem)
     assert str(ended.problem) == "it can't be done: because\nDo this."
-    assert ended.kind == "StateProblem"
+    assert ended.raised
 
 
 def test_what_a_problem_was_made_of_is_in_the_log_of_the_jobs_owner(
@@ -127,7 +127,7 @@ def test_a_job_that_fails_leaves_its_last_words(pool: WorkerPool) -> None:
     ended = run(pool, "fail")
     assert "ValueError: no such thing" in str(ended.problem)
     assert "some words before" in ended.output and "Traceback" in ended.output
-    assert ended.kind == ""
+    assert not ended.raised
 
 
 def test_what_a_job_started_ends_with_it(pool: WorkerPool) -> None:

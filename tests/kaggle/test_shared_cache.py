@@ -94,7 +94,7 @@ def test_who_holds_a_dataset_is_told_and_taken_over_from_when_killed(
     ask(ours, ONE)
     eventually((shared / ONE / f"{ONE}.zip.partial").exists)
     ask(theirs, ONE)
-    eventually(lambda: "is being worked on by another process" in known(theirs)[ONE].problem)
+    eventually(lambda: "another process works on it" in known(theirs)[ONE].problem_text)
     assert known(theirs)[ONE].state is DatasetState.WAITING
     assert not shelf.faults
     ours.kill_engine()

@@ -114,11 +114,13 @@ def test_twenty_datasets_come_through_everything_that_can_happen(
         fill(ballast)
         eventually(
             lambda: any(
-                dataset.state is DatasetState.WAITING and "disk is full" in dataset.problem
+                dataset.state is DatasetState.WAITING and "disk is full" in dataset.problem_text
                 for dataset in known(own).values()
             )
         )
-        assert not [one for one in known(own).values() if "disk is full" in one.problem and is_failed(one)]
+        assert not [
+            one for one in known(own).values() if "disk is full" in one.problem_text and is_failed(one)
+        ]
         kill_engine(own)
         ballast.unlink()
         out, err = running.communicate(timeout=240)

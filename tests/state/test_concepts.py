@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.foundation.problems import StateProblem, UsageProblem
+from mlebench_console.foundation.problems import ProblemRecord, StateProblem, UsageProblem
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, events, experiments, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -161,17 +161,21 @@ def test_a_dataset_that_is_asked_for_again_starts_with_fresh_steps(database: Dat
     datasets.set_step(database, "alpha", "v1", "download", Progress(StepState.DONE, 10, 10, "bytes"), now=3)
     download = datasets.steps(database, "alpha", "v1")[0]
     assert (download.started_at, download.ended_at, download.done) == (2, 3, 10)
-    datasets.set_state(database, "alpha", "v1", DatasetState.FAILED, problem="403", now=4)
+    datasets.set_state(
+        database, "alpha", "v1", DatasetState.FAILED, problem=ProblemRecord("data", "403"), now=4
+    )
     datasets.request(database, "alpha", "v1", steps=steps, source="kaggle", now=5)
     found = datasets.find(database, "alpha", "v1")
     assert found is not None
-    assert (found.state, found.problem) == (DatasetState.WAITING, "")
+    assert (found.state, found.problem_text) == (DatasetState.WAITING, "")
     assert {step.state for step in datasets.all_steps(database)} == {StepState.WAITING}
 
 
 def test_editions_of_a_dataset_are_kept_apart(database: Database) -> None:
     datasets.set_state(database, "alpha", "v1", DatasetState.PREPARED, now=1, bytes_on_disk=10)
-    datasets.set_state(database, "alpha", "corrected", DatasetState.FAILED, now=2, problem="excluded")
+    datasets.set_state(
+        database, "alpha", "corrected", DatasetState.FAILED, now=2, problem=ProblemRecord("data", "excluded")
+    )
     assert [(found.edition, found.state) for found in datasets.all_datasets(database)] == [
         ("corrected", DatasetState.FAILED),
         ("v1", DatasetState.PREPARED),

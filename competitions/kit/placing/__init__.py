@@ -135,7 +135,7 @@ def copy_file(job: Preparation, source: RawPath, target: Path) -> None:
         DataProblem: it is missing, not a regular file, or empty, as incomplete copies often are.
     """
     if source.is_file() and not source.stat().st_size:
-        raise RawDataProblem(f"{job.competition.id}: {source} is empty")
+        raise RawDataProblem(f"{source} is empty", subject=job.competition.id)
     place(job, [(source, target)], target.name)
 
 
@@ -147,7 +147,9 @@ def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]]) -> int:
             raise job.missing(source.name, source.parent) from error
         except FileExistsError as error:
             raise DataProblem(
-                f"{job.competition.id}: {source} cannot be placed", f"another raw file was placed at {target}"
+                f"{source} cannot be placed",
+                f"another raw file was placed at {target}",
+                subject=job.competition.id,
             ) from error
     return len(pairs)
 

@@ -101,8 +101,9 @@ def expect_width(job: Preparation, table: pd.DataFrame, columns: int, name: str)
 
 def _other_width(job: Preparation, name: str, found: int, expected: int) -> RawDataProblem:
     return RawDataProblem(
-        f"{job.competition.id}: {name} is not in the expected form",
+        f"{name} is not in the expected form",
         f"it has {found} columns, expected {expected}",
+        subject=job.competition.id,
     )
 
 

@@ -161,10 +161,11 @@ def _expect(competition: Competition, name: str, expected: str, found: str, path
         again = f" or remove {path} to download it again" if path is not None else ""
         kind = "" if expected.startswith(CONTENT) else "MD5 "
         raise DataProblem(
-            f"{competition.id}: {name} does not match the known checksum",
+            f"{name} does not match the known checksum",
             f"expected {kind}{expected}, found {found}",
             "Kaggle's data may have changed, or the copy is damaged: prepare without verification to use it anyway"
             f"{again}.",
+            subject=competition.id,
         )
 
 

@@ -82,9 +82,10 @@ def kaggles_description(competition: Competition, *, patience: float) -> str:
     parts = [found[name] for name in _PAGES if name in found]
     if not parts:
         raise DataProblem(
-            f"{competition.id}: Kaggle shows no description",
+            "Kaggle shows no description",
             f"its pages are {', '.join(sorted(found)) or 'none'}",
             f"Use --descriptions {OURS}.",
+            subject=competition.id,
         )
     return f"# {competition.name}\n\n" + "\n".join(parts)
 
@@ -98,7 +99,8 @@ def _from_folder(competition: Competition, folder: Path) -> str:
             except UnicodeDecodeError as error:
                 raise DataProblem(f"{path} is not UTF-8 text", str(error)) from error
     raise DataProblem(
-        f"{competition.id} has no description in {folder}",
+        f"there is no description in {folder}",
         f"there is neither {places[0].relative_to(folder)} nor {places[1].name}",
         f"Put it there, or use --descriptions {OURS}.",
+        subject=competition.id,
     )

@@ -171,7 +171,9 @@ def import_dataset(
     found = next((one for one in datasets_of(store) if one.key == wanted), None)
     if found is None:
         raise DataProblem(
-            f"{competition.id} was not imported", f"{store.name} has no edition {folder.edition} of it"
+            "it was not imported",
+            f"{store.name} has no edition {folder.edition} of it",
+            subject=competition.id,
         )
     with claimed_folder(folder.root, folder.claim, competition.id), workspace(folder) as work:
         _copy(competition, folder, store, found, work, keep_free, report, wait)
@@ -456,7 +458,8 @@ def _in_threads(work: Callable[[ListedFile], None], entries: Sequence[ListedFile
 
 def _differs(found: Mirrored, path: Path | str) -> DataProblem:
     return DataProblem(
-        f"{found.competition_id}: {path} does not match its manifest",
+        f"{path} does not match its manifest",
         "its content differs",
         "Verify it where it was prepared: mlebench-console datasets verify --deep",
+        subject=found.competition_id,
     )

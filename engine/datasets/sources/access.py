@@ -18,6 +18,7 @@ from mlebench_console.engine.kaggle import (
     KaggleUnreachable,
     NotAvailable,
     RulesNotAccepted,
+    unreachable,
 )
 from mlebench_console.engine.kaggle.credentials import Credentials
 from mlebench_console.foundation.problems import Problem
@@ -39,18 +40,18 @@ class AccessState(StrEnum):
     UNKNOWN = "unknown"
 
 
-# By the names of errors, because a worker reports only these.
-_STATES = {
-    RulesNotAccepted.__name__: DatasetState.REFUSED,
-    NotAvailable.__name__: DatasetState.UNAVAILABLE,
-}
-_KINDS = {kind.__name__: kind for kind in (RulesNotAccepted, NotAvailable, CredentialsRefused)}
 _REFUSALS = {DatasetState.REFUSED: AccessState.RULES, DatasetState.UNAVAILABLE: AccessState.GONE}
 
 
-def state_after(kind: str) -> DatasetState:
-    """Return the state of a dataset after an error of this class, given by its name."""
-    return _STATES.get(kind, DatasetState.FAILED)
+def state_after(problem: Problem) -> DatasetState:
+    """Return the state of a dataset after a problem."""
+    match problem:
+        case RulesNotAccepted():
+            return DatasetState.REFUSED
+        case NotAvailable():
+            return DatasetState.UNAVAILABLE
+        case _:
+            return DatasetState.FAILED
 
 
 def access_of(state: DatasetState, steps: Iterable[DatasetStep] = ()) -> AccessState:
@@ -97,8 +98,8 @@ def ask_access(
     for place, answer in _ask_at_once(CHECK_ACCESS, jobs, (KaggleUnreachable, CredentialsRefused)):
         competition = chosen[place]
         if isinstance(answer, Problem):
-            access = access_of(state_after(type(answer).__name__))
-            made = Access(competition.id, access, None, registry.rules_url(competition), answer.cause)
+            access, why = access_of(state_after(answer)), answer.record.without_subject().cause
+            made = Access(competition.id, access, None, registry.rules_url(competition), why)
         else:
             made = Access(competition.id, AccessState.OPEN, answer["bytes"], registry.rules_url(competition))
         found[competition.id] = made
@@ -137,22 +138,12 @@ def _ask_at_once(
                 working[pool.start(function, arguments)] = place
             for news in pool.wait(give_up):
                 if isinstance(news, Ended):
-                    answer = _answer_of(news)
+                    answer = news.value if news.problem is None else news.problem
                     yield working.pop(news.number), answer
                     give_up = None
                     if isinstance(answer, stopping):
                         stopped = answer
             if give_up is not None and time.monotonic() >= give_up:
-                stopped = KaggleUnreachable(f"no answer in {_FIRST_ANSWER_SECONDS:.0f} s")
+                stopped = unreachable(f"no answer in {_FIRST_ANSWER_SECONDS:.0f} s")
     if stopped is not None:
         yield from ((place, stopped) for place in (*working.values(), *(place for place, _ in waiting)))
-
-
-def _answer_of(news: Ended) -> dict[str, Any] | Problem:
-    if news.value is not None:
-        why = news.value.get("unreachable")
-        return dict(news.value) if why is None else KaggleUnreachable(why)
-    assert news.problem is not None
-    kind = _KINDS.get(news.kind)
-    parts = news.problem.what, news.problem.why, news.problem.next_step
-    return news.problem if kind is None else kind(*parts)

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from mlebench_console.competitions.model import Competition, PublishedFile
@@ -24,6 +24,8 @@ Answer = TypeVar("Answer")
 
 class SourceFailure(EnvironmentProblem):
     """A file of another publisher than Kaggle is not available at the moment."""
+
+    code: ClassVar[str] = "source_failure"
 
 
 def folders(competition: Competition, folder: DatasetFolder) -> tuple[Path, ...]:

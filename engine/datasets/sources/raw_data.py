@@ -89,9 +89,10 @@ def _refuse_page(competition: Competition, path: Path) -> None:
     if not begins.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the start of a zip with and without members
         path.unlink()
         raise KaggleFailure(
-            f"{competition.id}: the downloaded file is not a zip",
+            "the downloaded file is not a zip",
             f"it begins with {begins.decode(errors='replace')!a}",
             "Check whether a portal or proxy answers instead of Kaggle.",
+            subject=competition.id,
         )
 
 
@@ -119,11 +120,12 @@ def open_raw_data(
         return folder.raw
     if len(found) != 1:
         raise DataProblem(
-            f"{competition.id} has no raw data in {folder.root}",
+            f"there are no raw data in {folder.root}",
             "it has several zips" if found else "there is neither raw/ nor a zip",
             f"Accept the rules at {page}, then put {competition.id}.zip there."
             if (page := rules_url(competition))
             else f"Put its raw data into {folder.raw}, or give their folder with --raw.",
+            subject=competition.id,
         )
     (path,) = found
     if verify:

@@ -15,7 +15,7 @@ from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD
 from mlebench_console.engine.layout import dataset_folder
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import PrepareDatasets, PruneDatasets, StopDatasets
-from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.foundation.problems import ProblemRecord, UsageProblem
 from mlebench_console.state import datasets
 from mlebench_console.state.records import DatasetState, StepState
 from tests.console import worlds
@@ -158,7 +158,9 @@ async def test_everything_about_a_dataset_has_a_screen_of_its_own(
     def make(places: Places) -> World:
         world = worlds.preparing(places)
         told = "not as known \x1b[2J\u202e" + "far " * 60 + "end of the text"
-        datasets.set_state(world.database, FAILED, "v1", DatasetState.FAILED, now=NOW, problem=told)
+        datasets.set_state(
+            world.database, FAILED, "v1", DatasetState.FAILED, now=NOW, problem=ProblemRecord("data", told)
+        )
         return world
 
     async with opened(make, screen="data", size=(100, 60)) as console:

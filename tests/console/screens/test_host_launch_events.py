@@ -123,11 +123,11 @@ async def test_events_are_filtered_and_lead_to_their_run(opened: OpenConsole) ->
         await console.sees("image pull", "events")
         await console.press("slash", *"pull", "enter")
         await console.sees("image pull: connection", "1 of ")
-        await console.misses("edition v1 requested")
+        await console.misses("requested")
         await console.press("enter")
         await console.sees("openhands-1")
         await console.press("escape", "escape")
-        await console.sees("bms-molecular", "edition v1 requested")
+        await console.sees("bms-molecular", "requested")
         await console.press("slash", *"sweep:aide sev:error !gpu sve:x", "enter")
         await console.sees(
             "unknown: sve", "out of memory: killed a", "detecting-insults-in-social-commentary seed 1"

@@ -64,7 +64,7 @@ def test_a_folder_may_hold_files_named_by_id(tmp_path: Path) -> None:
 
 def test_what_a_folder_lacks_is_told_before_anything_is_done(tmp_path: Path, raw: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataProblem, match=rf"{ID} has no description in .*empty"):
+    with pytest.raises(DataProblem, match=rf"{ID}: there is no description in .*empty"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw, descriptions=str(tmp_path / "empty"))
     assert not (tmp_path / "data" / ID / "prepared").exists()
 

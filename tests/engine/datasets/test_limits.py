@@ -79,7 +79,7 @@ def test_downloads_reserve_room_from_each_other(database: Database, tmp_path: Pa
     world.offered(THREE, 450)
     assert world.going() == [ONE, TWO]  # 700 of the 800 that may be used
     waiting = world.dataset(THREE)
-    assert waiting.state is DatasetState.WAITING and waiting.problem.startswith(
+    assert waiting.state is DatasetState.WAITING and waiting.problem_text.startswith(
         "waits for disk space: it needs 0.0 MB"
     )
     world.queue.take_event(Progressed(1, DOWNLOAD, "", 290, 300))
@@ -87,7 +87,7 @@ def test_downloads_reserve_room_from_each_other(database: Database, tmp_path: Pa
     assert world.going() == [ONE, TWO]  # 510 may be used, 410 are reserved
     world.queue.take_event(Progressed(2, DOWNLOAD, "", 395, 400))
     assert world.going() == [ONE, TWO, THREE]
-    assert world.dataset(THREE).problem == ""
+    assert world.dataset(THREE).problem_text == ""
 
 
 def test_the_rate_of_all_downloads_together_is_measured_and_the_rest_summed_up(
@@ -179,7 +179,7 @@ def test_a_dataset_that_nobody_may_read_stops_only_itself(
     (tmp_path / "data" / ONE).mkdir(parents=True)
     world = World(database, tmp_path, Limits())
     assert world.dataset(ONE).state is DatasetState.FAILED
-    assert "leaf-classification can't be read: Permission denied" in world.dataset(ONE).problem
+    assert "leaf-classification can't be read: Permission denied" in world.dataset(ONE).problem_text
     for name in (ONE, TWO):
         request(database, Plan(name, "v1", Options(), download=True), now=1.0)
     assert world.going() == [TWO]

@@ -17,7 +17,7 @@ from mlebench_console.engine.datasets import outage
 from mlebench_console.engine.datasets.plans import Options, Plan, request
 from mlebench_console.engine.datasets.queue import Capacity, DatasetQueue
 from mlebench_console.engine.datasets.sources.published import SourceFailure
-from mlebench_console.engine.kaggle import CredentialsRefused
+from mlebench_console.engine.kaggle import CredentialsRefused, KaggleUnreachable, unreachable
 from mlebench_console.engine.kaggle.credentials import Credentials
 from mlebench_console.engine.layout import dataset_folder
 from mlebench_console.foundation.problems import EnvironmentProblem
@@ -39,7 +39,7 @@ BAD = NAMES[0]
 KILLED = EnvironmentProblem("the task's process died", "SIGKILL", "")
 PATIENCE = 86_400.0
 
-Answer = Callable[[str, float], dict[str, Any] | None]
+Answer = Callable[[str, float], dict[str, Any] | KaggleUnreachable | None]
 
 
 class Jobs(WorkerPool):
@@ -108,7 +108,7 @@ class World:
 
     def end(self, number: int) -> None:
         task, name = self.jobs.going.pop(number)
-        value: dict[str, Any] | None
+        value: dict[str, Any] | KaggleUnreachable | None
         if task == "prepare_dataset":
             self._make(name)
             value = {"bytes_on_disk": 1, "demo": False}
@@ -119,9 +119,11 @@ class World:
                 (self._folder(name).root / f"{name}.zip").touch()
             if value == {} and task == "check_access":
                 value = {"bytes": 10}
-        if value is None:
+        if isinstance(value, KaggleUnreachable):
+            self.queue.take_event(Ended(number, problem=value, raised=True))
+        elif value is None:
             problem = CredentialsRefused("Kaggle does not accept the credentials", "it answered 401", "")
-            self.queue.take_event(Ended(number, problem=problem, kind="CredentialsRefused"))
+            self.queue.take_event(Ended(number, problem=problem))
         else:
             self.queue.take_event(Ended(number, value=value))
 
@@ -172,11 +174,11 @@ def test_an_hour_without_kaggle_a_limit_and_a_new_token_are_waited_out_whoever_i
     token = ["old"]
     monkeypatch.setattr(outage, "find_credentials", lambda: (Credentials("here", token=token[0]),))
 
-    def answer(name: str, now: float) -> dict[str, Any] | None:
+    def answer(name: str, now: float) -> dict[str, Any] | KaggleUnreachable | None:
         if 1_030 <= now < 4_610:
-            return {"unreachable": "Connection refused", "retry_after": None}
+            return unreachable("Connection refused")
         if 4_700 <= now < 5_300:
-            return {"unreachable": "Kaggle answered 429", "retry_after": 5_300 - now}
+            return unreachable("Kaggle answered 429", 5_300 - now)
         return None if 5_400 <= now < 5_430 or (now >= 5_430 and token[0] == "old") else {}
 
     world = World(state, tmp_path / "data", answer)
@@ -214,7 +216,7 @@ def test_an_hour_without_kaggle_a_limit_and_a_new_token_are_waited_out_whoever_i
 
 
 def test_all_wait_for_kaggle_and_one_of_them_tries(world: World) -> None:
-    world.answer = lambda name, now: {"unreachable": "Kaggle answered 503", "retry_after": None}
+    world.answer = lambda name, now: unreachable("Kaggle answered 503")
     world.request(*NAMES)
     world.rest()
     assert len(world.asked) == 4  # those that had begun before the first had an answer
@@ -242,16 +244,14 @@ def test_all_wait_for_kaggle_and_one_of_them_tries(world: World) -> None:
 
 
 def test_one_dataset_that_kaggle_can_not_give_stops_no_other(world: World) -> None:
-    world.answer = lambda name, now: (
-        {"unreachable": "Kaggle answered 500", "retry_after": None} if name == BAD else {}
-    )
+    world.answer = lambda name, now: unreachable("Kaggle answered 500") if name == BAD else {}
     world.request(*NAMES)
     for _ in range(60):
         world.rest()
         world.clock.moment += 1.0
     assert [name for name in NAMES if world.dataset(name).state is not DatasetState.PREPARED] == [BAD]
     waiting = world.dataset(BAD)
-    assert waiting.state is DatasetState.WAITING and waiting.problem == "Kaggle answered 500"
+    assert waiting.state is DatasetState.WAITING and waiting.problem_text.endswith("Kaggle answered 500")
     world.clock.moment += PATIENCE
     world.rest()
     assert world.dataset(BAD).state is DatasetState.FAILED
@@ -264,7 +264,7 @@ def test_a_source_that_is_not_kaggle_is_tried_again_and_stops_no_other(world: Wo
             world.clock.moment += 10.0
             world.begin()
         del world.jobs.going[of_bad[0]]
-        world.queue.take_event(Ended(of_bad[0], problem=problem, kind="SourceFailure"))
+        world.queue.take_event(Ended(of_bad[0], problem=problem))
         assert world.dataset(BAD).state is DatasetState.WAITING
         assert datasets.kaggle(world.database).unreachable_since is None
     world.rest()
@@ -299,13 +299,13 @@ def test_credentials_that_were_never_accepted_fail_all_by_one_request_each_at_on
     world.rest()
     assert world.states() == {DatasetState.FAILED}
     assert len(world.asked) == 4
-    assert {world.dataset(name).problem for name in NAMES} == {
+    assert {world.dataset(name).problem_text for name in NAMES} == {
         "Kaggle does not accept the credentials: it answered 401"
     }
 
 
 def test_what_is_waited_for_too_long_fails_for_all(world: World) -> None:
-    world.answer = lambda name, now: {"unreachable": "Network is unreachable", "retry_after": None}
+    world.answer = lambda name, now: unreachable("Network is unreachable")
     world.request(*NAMES)
     world.rest()
     for moment in (500.0, 1_000.0 + PATIENCE):  # a clock that is set back shortens nothing
@@ -315,4 +315,4 @@ def test_what_is_waited_for_too_long_fails_for_all(world: World) -> None:
     world.clock.moment += 1
     world.rest()
     assert world.states() == {DatasetState.FAILED}
-    assert "Network is unreachable, for 24 h" in world.dataset(BAD).problem
+    assert "Network is unreachable, for 24 h" in world.dataset(BAD).problem_text

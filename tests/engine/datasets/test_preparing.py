@@ -258,7 +258,9 @@ def test_what_a_task_did_not_think_of_is_told_with_the_competition(
         raise KeyError("depth")
 
     monkeypatch.setattr(preparing, "load_task", lambda competition: SimpleNamespace(prepare=prepare))
-    with pytest.raises(DataProblem, match=r"spaceship-titanic cannot be prepared from .*KeyError: 'depth'"):
+    with pytest.raises(
+        DataProblem, match=r"spaceship-titanic: the data can.t be prepared from .*KeyError: 'depth'"
+    ):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
     assert not (tmp_path / "data" / ID / "prepared").exists()
 
@@ -271,7 +273,7 @@ def test_a_declared_file_that_the_task_did_not_write_is_told_with_its_key(
 
     monkeypatch.setattr(preparing, "load_task", lambda competition: SimpleNamespace(prepare=prepare))
     with pytest.raises(
-        DataProblem, match=r"without public/sample_submission\.csv: .*as files\.sample_submission"
+        DataProblem, match=r"public/sample_submission\.csv was not prepared: .*as files\.sample_submission"
     ):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
     assert not (tmp_path / "data" / ID / "prepared").exists()

@@ -62,7 +62,7 @@ def test_one_broken_dataset_stops_nothing_else(own: Harness, tmp_path: Path) -> 
     assert known(own)[COMPETITION].state is DatasetState.PREPARED
     assert known(own)[COMPETITION].bytes_on_disk
     assert known(own)[OTHER].state is DatasetState.FAILED
-    assert known(own)[OTHER].problem
+    assert known(own)[OTHER].problem_text
     told = steps(own, COMPETITION)
     assert [told[name] for name in ("download", "verify", "extract")] == [StepState.SKIPPED] * 3
     assert [told[name] for name in ("prepare", "checksum")] == [StepState.DONE] * 2
@@ -110,13 +110,13 @@ def test_a_dataset_is_verified_on_request_and_what_has_changed_is_told(own: Harn
     own.ask(VerifyDatasets(competition_ids=(COMPETITION,)))
     # The data are generated, so they are not as the real ones are known, and yet as they were made.
     eventually(lambda: told(own, "dataset.verified"))
-    assert "changed" not in known(own)[COMPETITION].problem
+    assert "changed" not in known(own)[COMPETITION].problem_text
     answers = next((folder / "prepared" / "private").glob("*.csv"))
     answers.write_text("id\n")
     own.ask(VerifyDatasets(competition_ids=(COMPETITION,)))
     eventually(lambda: len(told(own, "dataset.verified")) == 2)
     dataset = known(own)[COMPETITION]
-    assert f"changed since it was prepared: private/{answers.name}" in dataset.problem
+    assert f"changed since it was prepared: private/{answers.name}" in dataset.problem_text
     assert dataset.state is DatasetState.PREPARED
 
 
@@ -182,7 +182,7 @@ def test_what_waits_is_stopped_on_request_and_nothing_else(own: Harness, tmp_pat
     held.write_text("somebody else's")  # unreadable, so it is believed until it is old
     generate(OTHER, tmp_path / "other")
     own.ask(PrepareDatasets(competition_ids=(OTHER,), raw_dir=str(tmp_path / "other")))
-    eventually(lambda: "is being worked on" in known(own)[OTHER].problem)
+    eventually(lambda: "another process works on it" in known(own)[OTHER].problem_text)
     own.ask(StopDatasets(competition_ids=(OTHER,)))
     eventually(lambda: known(own)[OTHER].state is DatasetState.ABSENT)
     assert known(own)[COMPETITION].state is DatasetState.PREPARED

@@ -121,7 +121,7 @@ def test_what_waits_and_what_is_in_hand_can_be_stopped(database: Database, pool:
     assert verifications.take_event(Ended(1, problem=died))
     for name in (ONE, TWO):
         assert step(database, name).note == "not verified: stopped"
-        assert dataset(database, name).problem == ""
+        assert dataset(database, name).problem_text == ""
         assert not verifications.knows(dataset(database, name))
 
 
@@ -133,7 +133,7 @@ def test_a_killed_worker_costs_another_try_and_nothing_more(database: Database, 
     assert verifications.take_event(Ended(1, problem=killed, lost=True))
     verifications.step(1)
     assert pool.started == [ONE, ONE]
-    assert dataset(database, ONE).problem == ""
+    assert dataset(database, ONE).problem_text == ""
 
 
 def test_what_was_found_prepared_says_so_of_every_step(database: Database) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.needs.waits import Wait, WaitKind, read_queued_run, retry_at
+from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.state import datasets, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, SweepState
@@ -48,7 +49,14 @@ def test_what_lasts_until_a_person_acts_is_said_first(state: Database) -> None:
         WaitKind.ORDER,
     ]
     datasets.request(state, NAME, "v1", steps=(), source="", now=3.0)
-    datasets.set_state(state, NAME, "v1", DatasetState.REFUSED, now=3.0, problem="accept its rules")
+    datasets.set_state(
+        state,
+        NAME,
+        "v1",
+        DatasetState.REFUSED,
+        now=3.0,
+        problem=ProblemRecord("rules_not_accepted", "accept its rules"),
+    )
     sweeps.set_state(state, sweep.id, SweepState.ACTIVE, now=4.0)
     assert waits(state, last, ROOMY)[0].text == "its dataset is refused: accept its rules"
 

@@ -18,7 +18,7 @@ from mlebench_console.engine.notifications.notifier import NOTE_NAME, Notifier
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.runs.causes import IDLE_SECONDS, read_causes
 from mlebench_console.engine.settings import NotificationKind, NotificationSettings, read_table
-from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, ProblemRecord, UsageProblem
 from mlebench_console.state import acknowledgements, datasets, events, transitions
 from mlebench_console.state.causes import cause_key
 from mlebench_console.state.event_records import EventData, EventKind, ExperimentBudget, OutageChanged
@@ -260,13 +260,27 @@ def test_datasets_that_are_prepared_refused_or_failed_are_news_and_those_that_we
     with database.transaction():
         datasets.found(database, one, "corrected", steps=("prepare",), now=1.0)
         datasets.set_state(database, two, "v1", DatasetState.PREPARED, now=2.0)
-        datasets.set_state(database, three, "v1", DatasetState.REFUSED, now=3.0, problem="accept the rules")
-        datasets.set_state(database, four, "v1", DatasetState.FAILED, now=4.0, problem="train.csv is damaged")
+        datasets.set_state(
+            database,
+            three,
+            "v1",
+            DatasetState.REFUSED,
+            now=3.0,
+            problem=ProblemRecord("rules_not_accepted", "accept the rules"),
+        )
+        datasets.set_state(
+            database,
+            four,
+            "v1",
+            DatasetState.FAILED,
+            now=4.0,
+            problem=ProblemRecord("data", "train.csv is damaged"),
+        )
     found = of_events(reversed(events.newest(database, limit=100, after_id=before)))
     assert [(each.kind, each.text) for each in found] == [
-        (NotificationKind.PREPARED, f"{two}, edition v1 is prepared"),
-        (NotificationKind.REFUSED, f"{three}, edition v1 is refused by Kaggle: accept the rules"),
-        (NotificationKind.FAILED, f"{four}, edition v1 could not be prepared: train.csv is damaged"),
+        (NotificationKind.PREPARED, f"{two}: prepared"),
+        (NotificationKind.REFUSED, f"{three}: accept the rules"),
+        (NotificationKind.FAILED, f"{four}: could not be prepared: train.csv is damaged"),
     ]
 
 

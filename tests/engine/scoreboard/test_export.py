@@ -37,7 +37,7 @@ from mlebench_console.engine.scoreboard.export import (
 from mlebench_console.engine.scoreboard.integrity import IntegritySummary, LayerCounts
 from mlebench_console.engine.scoreboard.reports import load_evidence
 from mlebench_console.foundation.hardware import Hardware
-from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.foundation.problems import DataProblem, ProblemRecord, UsageProblem
 from mlebench_console.state import database as state_database
 from mlebench_console.state import datasets, runs, transitions
 from mlebench_console.state.database import Database
@@ -194,7 +194,14 @@ def test_what_nobody_can_have_any_more_is_disclosed_and_stays_in_the_denominator
     finish(database, run, Outcome.GOLD, score=0.0)
     gone = "mlsp-2013-birds"
     for name in (gone, SPEC.competitions[0]):  # one that there are runs of counts by them
-        datasets.set_state(database, name, "v1", DatasetState.UNAVAILABLE, now=0, problem="it answered 404")
+        datasets.set_state(
+            database,
+            name,
+            "v1",
+            DatasetState.UNAVAILABLE,
+            now=0,
+            problem=ProblemRecord("not_available", "it answered 404"),
+        )
     evidence = find_evidence(database, "mine")
     row = row_of(evidence, pad_missing=True)
     facts = dict(disclose(evidence, row).facts())
