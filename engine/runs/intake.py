@@ -28,16 +28,13 @@ from mlebench_console.environment.gateway.records import from_line as call_from_
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import (
     AgentStarted,
-    CodeNotKept,
     Order,
     RunEvent,
+    Shortfall,
     Staged,
     Stop,
     SubmissionRefused,
     SubmissionTaken,
-    Unmeasured,
-    Unremoved,
-    Unsearched,
 )
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.amounts import MOST_OF_BUDGET, Amounts
@@ -84,11 +81,11 @@ _OVER_BUDGET = {
     EventKind.RUN_SHARED_BUDGET_USED_UP: CallOutcome.SHARED_BUDGET,
 }
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
-_NOTED: dict[type[RunEvent], EventKind] = {
-    Unsearched: EventKind.RUN_UNSEARCHED,
-    Unmeasured: EventKind.RUN_UNMEASURED,
-    Unremoved: EventKind.RUN_UNREMOVED,
-    CodeNotKept: EventKind.RUN_CODE_NOT_KEPT,
+_SHORTFALLS = {
+    protocol.UNSEARCHED: EventKind.RUN_UNSEARCHED,
+    protocol.UNMEASURED: EventKind.RUN_UNMEASURED,
+    protocol.UNREMOVED: EventKind.RUN_UNREMOVED,
+    protocol.CODE_NOT_KEPT: EventKind.RUN_CODE_NOT_KEPT,
 }
 
 
@@ -320,8 +317,8 @@ class Intake:
                 self._note(run, attempt, EventKind.SUBMISSION_REFUSED, event.text, event.times)
             case ServiceRestarted():
                 self._note(run, attempt, EventKind.RUN_SERVICE, f"{event.service} {event.text}")
-            case Unsearched() | Unmeasured() | Unremoved() | CodeNotKept():
-                self._note(run, attempt, _NOTED[type(event)], event.text)
+            case Shortfall():
+                self._note(run, attempt, _SHORTFALLS[event.kind], event.text)
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:

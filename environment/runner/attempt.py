@@ -29,16 +29,13 @@ from mlebench_console.environment.runner.host.readings import Gpu, GpuReader, ha
 from mlebench_console.environment.runner.host.usage import UsageMeter, limit_exceeded
 from mlebench_console.environment.runner.protocol import (
     AgentStarted,
-    CodeNotKept,
     Collected,
     LimitExceeded,
     Order,
     RunEvent,
+    Shortfall,
     SubmissionRefused,
     SubmissionTaken,
-    Unmeasured,
-    Unremoved,
-    Unsearched,
 )
 from mlebench_console.environment.runner.sandbox import AgentStatus, Sandbox
 from mlebench_console.environment.runner.submissions import Refusals, SubmissionWatch
@@ -224,9 +221,9 @@ class RunnerAttempt:
     def _note_unmeasured(self, disk: DiskUse) -> None:
         """Report once what could not be measured several times in a row; a single failure does not matter."""
         self._incomplete = self._incomplete + 1 if disk.unseen else 0
-        if self._incomplete >= _INCOMPLETE_IN_A_ROW and not self._has_reported(Unmeasured):
+        if self._incomplete >= _INCOMPLETE_IN_A_ROW:
             text = f"its disk limit can't be fully enforced: {'; '.join(disk.unseen)}"
-            self._report(Unmeasured(self._clock.now(), text))
+            self._report_shortfall(protocol.UNMEASURED, text)
 
     def _start(self) -> None:
         if self._given_up is not None:
@@ -358,7 +355,7 @@ class RunnerAttempt:
     def _note_code(self, seconds: float = 0.0) -> None:
         problem = self._code.advance(seconds)
         if problem:
-            self._report_once(CodeNotKept(self._clock.now(), problem))
+            self._report_shortfall(protocol.CODE_NOT_KEPT, problem)
 
     def _reported_ending(self) -> Ending | None:
         return next((event for event in self._reported if isinstance(event, Ending)), None)
@@ -397,7 +394,7 @@ class RunnerAttempt:
         except StopIteration as end:
             if end.value:
                 text = f"what only served the run can't be removed: {'; '.join(end.value)}"
-                self._report_once(Unremoved(self._clock.now(), text))
+                self._report_shortfall(protocol.UNREMOVED, text)
             return True
         self._removal = removal
         return False
@@ -449,7 +446,7 @@ class RunnerAttempt:
         return taken.sequence, "", False
 
     def _report_started(self, started: Started) -> None:
-        if not self._has_reported(AgentStarted):
+        if not any(isinstance(known, AgentStarted) for known in self._reported):
             hardware = hardware_of(self._order.gpu_uuids, self._gpus)
             image = started.image or self._sandbox.image()
             recipe = "+".join(value for _, value in self._order.image_labels) if image else ""
@@ -499,14 +496,15 @@ class RunnerAttempt:
             f"; and {more} more" if more > 0 else ""
         )
         text = f"its files may contain secrets, or can't all be read: {problems}"
-        self._report_once(Unsearched(self._clock.now(), text))
+        self._report_shortfall(protocol.UNSEARCHED, text)
+
+    def _report_shortfall(self, kind: str, text: str) -> None:
+        self._report_once(Shortfall(self._clock.now(), kind, text))
 
     def _report_once(self, event: RunEvent) -> None:
-        if not self._has_reported(type(event)):
+        """Report an event unless one of its kind was reported before."""
+        if protocol.kind_of(event) not in map(protocol.kind_of, self._reported):
             self._report(event)
-
-    def _has_reported(self, kind: type[RunEvent]) -> bool:
-        return any(isinstance(known, kind) for known in self._reported)
 
     def _report(self, event: RunEvent) -> None:
         self._reported.append(event)

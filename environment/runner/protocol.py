@@ -102,6 +102,12 @@ SQUASHFS = "squashfs"
 # The most processes and threads of one attempt.
 MOST_PROCESSES = 4096
 
+# Kinds of a Shortfall.
+UNSEARCHED = "unsearched"
+UNMEASURED = "unmeasured"
+UNREMOVED = "unremoved"
+CODE_NOT_KEPT = "code_not_kept"
+
 _MAX_RECORD_BYTES = 1 << 20
 _LARGEST_INTEGER = (1 << 63) - 1  # that a column of the state holds
 
@@ -347,34 +353,16 @@ class SubmissionRefused:
 
 
 @dataclass(frozen=True)
-class Unsearched:
-    """Event: some of the agent's files could not be opened, or searched for secrets."""
+class Shortfall:
+    """Event: something about an attempt could not be done.
+
+    Attributes:
+        kind: `UNSEARCHED`: some of its files were not searched for secrets; `UNMEASURED`: some of its disk usage does
+            not count; `UNREMOVED`: some files that only served the run are left; `CODE_NOT_KEPT`: at a submission.
+    """
 
     at: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Unmeasured:
-    """Event: some of the agent's disk usage can't be measured, so that it does not count."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Unremoved:
-    """Event: some files that only served the run can't be removed."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
-class CodeNotKept:
-    """Event: the code at a submission could not be kept, and why."""
-
-    at: float
+    kind: str
     text: str
 
 
@@ -391,10 +379,7 @@ RunEvent = (
     | SubmissionTaken
     | SubmissionRefused
     | ServiceRestarted
-    | Unsearched
-    | Unmeasured
-    | Unremoved
-    | CodeNotKept
+    | Shortfall
     | Ending
     | Collected
 )
@@ -405,10 +390,7 @@ _EVENTS: dict[str, type[RunEvent]] = {
     "submission": SubmissionTaken,
     "refused": SubmissionRefused,
     "restarted": ServiceRestarted,
-    "unsearched": Unsearched,
-    "unmeasured": Unmeasured,
-    "unremoved": Unremoved,
-    "code_not_kept": CodeNotKept,
+    **dict.fromkeys((UNSEARCHED, UNMEASURED, UNREMOVED, CODE_NOT_KEPT), Shortfall),
     "ended": Ending,
     "collected": Collected,
 }
@@ -466,10 +448,15 @@ def heartbeat_from_line(line: dict[str, Any]) -> Heartbeat | None:
         return None
 
 
+def kind_of(event: RunEvent) -> str:
+    """Return the kind of an event, as its line has it."""
+    return event.kind if isinstance(event, Shortfall) else _KINDS[type(event)]
+
+
 def event_to_line(event: RunEvent) -> dict[str, Any]:
     """Return an event as a line of events.jsonl."""
     at = event.ended_at if isinstance(event, Ending) else event.at
-    return {"kind": _KINDS[type(event)], "at": at, **asdict(event)}
+    return {"kind": kind_of(event), "at": at, **asdict(event)}
 
 
 def event_from_line(line: dict[str, Any]) -> RunEvent | None:

@@ -24,10 +24,9 @@ from mlebench_console.environment.runner.protocol import (
     AgentStarted,
     Collected,
     Heartbeat,
+    Shortfall,
     SubmissionRefused,
     SubmissionTaken,
-    Unmeasured,
-    Unsearched,
 )
 from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.hardware import Hardware
@@ -436,7 +435,9 @@ def test_refusals_without_end_fill_no_state(world: World) -> None:
 def test_notes_of_runners_without_end_or_of_any_length_fill_no_state(world: World) -> None:
     world.report(0, AgentStarted(10, isolated=False))
     for part in range(4):
-        world.report(0, *(Unmeasured(part, f"{part}/{n} {'x' * 100_000}") for n in range(30)))
+        world.report(
+            0, *(Shortfall(part, protocol.UNMEASURED, f"{part}/{n} {'x' * 100_000}") for n in range(30))
+        )
         world.report(0, *(ServiceRestarted(part, "the proxy", "y" * 100_000, False) for _ in range(30)))
         world.intake.step()
     told = events.newest(world.state, limit=1000, run_id=world.run(0).id)
@@ -522,7 +523,8 @@ def test_when_something_last_happened_is_kept_with_the_run(world: World) -> None
 
 
 def test_what_was_not_searched_or_measured_is_told_on_the_run(world: World) -> None:
-    world.report(0, AgentStarted(10, isolated=True), Unsearched(11, "code/a"), Unmeasured(12, "code/b"))
+    shortfalls = (Shortfall(11, protocol.UNSEARCHED, "code/a"), Shortfall(12, protocol.UNMEASURED, "code/b"))
+    world.report(0, AgentStarted(10, isolated=True), *shortfalls)
     world.intake.step()
     told = {event.kind: event.text for event in events.newest(world.state, run_id=world.run(0).id)}
     assert (told["run.unsearched"], told["run.unmeasured"]) == ("code/a", "code/b")
