@@ -53,15 +53,20 @@ class NoticeReader:
         self._heard_at = clock()
 
     def look(self) -> bool:
-        """Read the notice if it is new, and return whether there is a file; called regularly, to measure silence."""
+        """Read the notice if it is new, and return whether a budget is shared; called regularly, to measure silence."""
         try:
             status = self._path.stat()
         except FileNotFoundError:
             return False
+        except OSError:  # as on a shared disk that is away: nothing is heard
+            return self._notice is not None
         version = (status.st_ino, status.st_mtime_ns)
         if version != self._version:
             # A damaged one says nothing, and is replaced by the next.
-            with suppress(DataProblem, msgspec.MsgspecError), files.reading_untrusted(self._path) as stream:
+            with (
+                suppress(OSError, DataProblem, msgspec.MsgspecError),
+                files.reading_untrusted(self._path) as stream,
+            ):
                 self._notice = msgspec.json.decode(stream.read(), type=BudgetNotice)
                 self._version, self._heard_at = version, self._clock()
         return True

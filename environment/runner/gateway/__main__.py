@@ -32,6 +32,7 @@ from mlebench_console.foundation.locks import FileLock
 
 EXIT_SECOND = 4
 _POLL_SECONDS = 1.0
+_LOOK_SECONDS = 10.0  # for notices, besides at each call: directories may be on a shared disk
 _OPEN_FILES = 4 * MAX_CONNECTIONS
 _PR_SET_DUMPABLE = 4
 _MOST_LOGGED = 1000
@@ -116,15 +117,23 @@ async def _serve(attempt: Path, gateway: Gateway, notices: NoticeReader) -> None
         Path(protocol.GATEWAY_SOCKET).unlink(missing_ok=True)
         listener.bind(protocol.GATEWAY_SOCKET)
         await web.SockSite(runner, listener, backlog=MAX_CONNECTIONS).start()
+        listening = asyncio.ensure_future(_listen(notices))
         in_job = (attempt / protocol.JOB_CLAIM).exists()  # a job's end also ends this process
         while not ended.is_set() and (in_job or not _is_over(attempt)):
-            notices.look()
             try:
                 await asyncio.wait_for(ended.wait(), _POLL_SECONDS)
             except TimeoutError:
                 continue
+        listening.cancel()
         await gateway.close()
         await runner.cleanup()
+
+
+async def _listen(notices: NoticeReader) -> None:
+    """Look for notices also while the agent makes no calls, so that the engine's silence is measured."""
+    while True:
+        notices.look()
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _is_over(attempt: Path) -> bool:
