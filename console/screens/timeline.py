@@ -22,7 +22,7 @@ from mlebench_console.console.tui.widgets.gantt import (
 )
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.views import timeline as view
-from mlebench_console.console.views.timeline import Window
+from mlebench_console.console.views.timeline import TimeSpan
 from mlebench_console.engine.scoreboard.timeline import Bar, Timeline
 from mlebench_console.foundation.text import plural
 
@@ -46,7 +46,7 @@ class TimelineScreen(ConsoleScreen):
         self._read: Timeline | None = None
         self._chosen: Bar | None = None
         # None: the whole time, which grows.
-        self._window: Window | None = None
+        self._window: TimeSpan | None = None
         self._top = 0
 
     def body(self) -> Iterable[Widget]:
@@ -187,7 +187,7 @@ class TimelineScreen(ConsoleScreen):
             chosen = view.same_bar(found, self._chosen)
             self._chosen = chosen if chosen is not None else view.first_choice(found)
 
-    def _seen(self, found: Timeline) -> Window:
+    def _seen(self, found: Timeline) -> TimeSpan:
         return self._window if self._window is not None else view.whole_window(found, self._now)
 
     def _choose(self, bar: Bar) -> None:

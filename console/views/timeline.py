@@ -22,7 +22,7 @@ _LEAST_PASSED = 60.0
 
 
 @dataclass(frozen=True)
-class Window:
+class TimeSpan:
     """The visible interval of time."""
 
     begin: float
@@ -37,30 +37,30 @@ class Window:
         """Return the relative position of a time: 0 at the begin, 1 at the end."""
         return (at - self.begin) / self.seconds
 
-    def zoomed(self, factor: float, around: float, whole: Window) -> Window:
+    def zoomed(self, factor: float, around: float, whole: TimeSpan) -> TimeSpan:
         """Return the window scaled by a factor around a fixed time, within `whole`."""
         seconds = min(max(_SHORTEST, self.seconds * factor), whole.seconds)
         place = min(1.0, max(0.0, self.share(around)))
-        return Window(around - place * seconds, around + (1 - place) * seconds).within(whole)
+        return TimeSpan(around - place * seconds, around + (1 - place) * seconds).within(whole)
 
-    def shifted(self, share: float, whole: Window) -> Window:
+    def shifted(self, share: float, whole: TimeSpan) -> TimeSpan:
         """Return the window moved by a share of its length, within `whole`."""
         step = share * self.seconds
-        return Window(self.begin + step, self.end + step).within(whole)
+        return TimeSpan(self.begin + step, self.end + step).within(whole)
 
-    def within(self, whole: Window) -> Window:
+    def within(self, whole: TimeSpan) -> TimeSpan:
         """Return the window moved into `whole`; or `whole` if the window is longer."""
         if self.seconds >= whole.seconds:
             return whole
         step = max(0.0, whole.begin - self.begin) - max(0.0, self.end - whole.end)
-        return Window(self.begin + step, self.end + step)
+        return TimeSpan(self.begin + step, self.end + step)
 
-    def with_bar(self, bar: Bar, now: float, whole: Window) -> Window:
+    def with_bar(self, bar: Bar, now: float, whole: TimeSpan) -> TimeSpan:
         """Return the window moved as little as needed to show an attempt's begin and, if it fits, its end."""
         begin, end = bar.begin, min(bar.until(now), bar.begin + self.seconds)
         step = max(0.0, end - self.end)
         step += min(0.0, begin - (self.begin + step))
-        return Window(self.begin + step, self.end + step).within(whole)
+        return TimeSpan(self.begin + step, self.end + step).within(whole)
 
 
 def timeline(database: Database, sweep_id: str | None, now: float) -> Timeline | None:
@@ -98,17 +98,17 @@ def _urgency(lane: Lane) -> tuple[int, float, int]:
     return (3 if last.state is RunState.FAILED else 4), ended, lane.number
 
 
-def whole_window(found: Timeline, now: float) -> Window:
+def whole_window(found: Timeline, now: float) -> TimeSpan:
     """Return the window from the begin to a little after now, or to the expected end if that is near."""
     if not any(bar.is_live for bar in found.bars) and not found.queued:
         last = max((bar.until(now) for bar in found.bars), default=now)
-        return Window(found.begin, max(last, found.begin + _SHORTEST))
+        return TimeSpan(found.begin, max(last, found.begin + _SHORTEST))
     passed = max(_LEAST_PASSED, now - found.begin)
     ahead = _AHEAD * passed
     if found.ends is not None and found.ends.at - now <= _NEAR_END * passed:
         # Slightly longer, so that the end itself is visible.
         ahead = max(ahead, 1.02 * (found.ends.at - now))
-    return Window(found.begin, max(now, found.begin) + ahead)
+    return TimeSpan(found.begin, max(now, found.begin) + ahead)
 
 
 def first_choice(found: Timeline) -> Bar | None:

@@ -16,7 +16,7 @@ from mlebench_console.console.pieces import fit, foreign, heading
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.widgets.chart import Series, chart
-from mlebench_console.console.views.timeline import Window, nearest
+from mlebench_console.console.views.timeline import TimeSpan, nearest
 from mlebench_console.engine.scoreboard.timeline import (
     Bar,
     Lane,
@@ -78,7 +78,7 @@ def gutter(found: Timeline, width: int) -> int:
 
 
 def axis(
-    found: Timeline, window: Window, width: int, label: int, now: float, signs: Signs, *, lanes: str
+    found: Timeline, window: TimeSpan, width: int, label: int, now: float, signs: Signs, *, lanes: str
 ) -> Pieces:
     """Return which lanes are shown, and the time axis: a sign at the current time, at the edge a later expected end."""
     room = width - label
@@ -104,7 +104,7 @@ def axis(
     return tuple(pieces)
 
 
-def marks_line(marks: Sequence[Mark], window: Window, width: int, label: int) -> Pieces:
+def marks_line(marks: Sequence[Mark], window: TimeSpan, width: int, label: int) -> Pieces:
     """Return the line of marks, each a letter; of several in one cell the most important."""
     room = width - label
     cells: dict[int, MarkKind] = {}
@@ -120,7 +120,7 @@ def marks_line(marks: Sequence[Mark], window: Window, width: int, label: int) ->
 def lane_lines(
     lane: Lane,
     found: Timeline,
-    window: Window,
+    window: TimeSpan,
     width: int,
     label: int,
     *,
@@ -190,7 +190,7 @@ def _name_role(bar: Bar) -> Role:
 
 
 def medals_chart(
-    found: Timeline, window: Window, width: int, rows: int, now: float, signs: Signs
+    found: Timeline, window: TimeSpan, width: int, rows: int, now: float, signs: Signs
 ) -> list[Pieces]:
     """Return a chart of the number of medals over time, on the same axis; no lines without a medal."""
     won = [(at, 1) for at, _medal in found.medals]
@@ -198,7 +198,7 @@ def medals_chart(
 
 
 def busy_chart(
-    found: Timeline, window: Window, width: int, rows: int, now: float, signs: Signs
+    found: Timeline, window: TimeSpan, width: int, rows: int, now: float, signs: Signs
 ) -> list[Pieces]:
     """Return a chart of the number of concurrent attempts over time, on the same axis."""
     changes = sorted(
@@ -214,7 +214,7 @@ def _counts_chart(
     changes: Sequence[tuple[float, int]],
     counted: str,
     role: Role,
-    window: Window,
+    window: TimeSpan,
     size: tuple[int, int],
     now: float,
     signs: Signs,
@@ -280,7 +280,13 @@ def laid_out(found: Timeline, height: int) -> Layout:
 
 
 def pointed_at(
-    found: Timeline, window: Window, layout: Layout, place: tuple[int, int], width: int, top: int, now: float
+    found: Timeline,
+    window: TimeSpan,
+    layout: Layout,
+    place: tuple[int, int],
+    width: int,
+    top: int,
+    now: float,
 ) -> Bar | None:
     """Return the attempt at a column and row of `gantt`'s lines; None outside of the lanes."""
     across, down = place
@@ -294,7 +300,7 @@ def pointed_at(
 
 def gantt(
     found: Timeline,
-    window: Window,
+    window: TimeSpan,
     width: int,
     layout: Layout,
     *,
@@ -436,7 +442,7 @@ def _name(bar: Bar, width: int = 200, ellipsis: str = "") -> str:
     return (name if len(name) <= room else name[: room - len(ellipsis)].rstrip("-") + ellipsis) + seed
 
 
-def _column(window: Window, at: float, room: int) -> int | None:
+def _column(window: TimeSpan, at: float, room: int) -> int | None:
     """Return the cell of a time; None if it is outside of the window."""
     place = math.floor(window.share(at) * room)
     return place if 0 <= place < room else None
