@@ -97,6 +97,11 @@ REPORTED = 60.0  # a report is visible everywhere
         ),
         (SUBMITTED, [(30, squeue("CONFIGURING"))], 30, Waiting("CONFIGURING")),
         (SUBMITTED, [(30, squeue("PENDING", "InvalidQOS"))], 30, Waiting("InvalidQOS")),
+        # Others of the account hold it up, which ends.
+        *(
+            (SUBMITTED, [(30, squeue("PENDING", code)), (60, squeue("PENDING", code))], 9000, Waiting(code))
+            for code in ("AssociationJobLimit", "QOSMaxJobsPerUserLimit", "AssocGrpCpuLimit")
+        ),
         (
             SUBMITTED,
             [(30, squeue("PENDING", "InvalidQOS")), (60, squeue("PENDING", "Priority"))],
@@ -169,13 +174,19 @@ INFRASTRUCTURE, UNKNOWN, MEMORY = FailureClass.INFRASTRUCTURE, FailureClass.UNKN
     ("record", "history", "now", "kind", "text", "pauses"),
     [
         # No job of its sweep will ever run.
-        (
-            SUBMITTED,
-            [(30, squeue("PENDING", "PartitionTimeLimit")), (60, squeue("PENDING", "PartitionTimeLimit"))],
-            60,
-            INFRASTRUCTURE,
-            "PartitionTimeLimit",
-            True,
+        *(
+            (
+                SUBMITTED,
+                [(30, squeue("PENDING", code)), (60, squeue("PENDING", code))],
+                60,
+                INFRASTRUCTURE,
+                code,
+                True,
+            )
+            for code in (
+                *("PartitionTimeLimit", "InvalidAccount", "BadConstraints"),
+                *("QOSMaxWallDurationPerJobLimit", "AssocMaxCpuPerJobLimit"),
+            )
         ),
         (SUBMITTED, [(30, squeue("FAILED", "BadConstraints"))], 30, INFRASTRUCTURE, "BadConstraints", True),
         (
@@ -207,6 +218,9 @@ INFRASTRUCTURE, UNKNOWN, MEMORY = FailureClass.INFRASTRUCTURE, FailureClass.UNKN
         (CLAIMED, [(30, squeue("COMPLETED"))], 30 + REPORTED, INFRASTRUCTURE, "without a report", False),
         (CLAIMED, [(30, squeue("NODE_FAIL"))], 30 + SILENT, INFRASTRUCTURE, "its node failed", False),
         (CLAIMED, [(30, squeue("OUT_OF_MEMORY"))], 30 + REPORTED, MEMORY, "out of memory", False),
+        (CLAIMED, [(30, squeue("TIMEOUT"))], 30 + REPORTED, INFRASTRUCTURE, "slack_minutes", False),
+        (CLAIMED, [(30, squeue("CANCELLED"))], 30 + REPORTED, INFRASTRUCTURE, "not by this engine", False),
+        (CLAIMED, [(30, squeue("FAILED"))], 30 + REPORTED, INFRASTRUCTURE, "failed without a report", False),
         (CLAIMED, [(30, squeue("DEADLINE"))], 30 + REPORTED, INFRASTRUCTURE, "deadline", False),
         (CLAIMED, [(30, squeue("REVOKED"))], 30 + REPORTED, INFRASTRUCTURE, "its job ended: REVOKED", False),
         (
