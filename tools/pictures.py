@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench_console.console.app.app import ConsoleApp
+from mlebench_console.console.cli.program import shell
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.theme import PALETTE_NAMES
 from mlebench_console.engine.control.status import lock_path
@@ -61,7 +62,7 @@ async def draw(picture: Picture) -> None:
         with FileLock(lock_path(places)) as engine:
             engine.acquire()
             settings = Settings(palette=PALETTE_NAMES[picture.theme])
-            app = ConsoleApp(places, settings, screen=picture.screen, clock=FrozenClock())
+            app = ConsoleApp(places, settings, screen=picture.screen, shell=shell(), clock=FrozenClock())
             async with app.run_test(size=picture.size) as pilot:
                 await _until(lambda: app.engine is not None and "engine ok" in _seen(app))
                 await pilot.press(*picture.keys)

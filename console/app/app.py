@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from mlebench_console.console.actions.action import Action
+    from mlebench_console.console.app.commands import Commands
+    from mlebench_console.console.app.shell import Shell
     from mlebench_console.console.views.concerns import Troubles
     from mlebench_console.engine.control import Answer, EngineStatus
     from mlebench_console.engine.requests import Request
@@ -83,10 +85,12 @@ class ConsoleApp(BaseApp):
         screen: str | None = None,
         readonly: bool = False,
         demo: bool = False,
+        shell: Shell,
         clock: Clock | None = None,
     ) -> None:
         super().__init__(places, settings, readonly=readonly, demo=demo, clock=clock or SystemClock())
         self.news = NewsWatch(self.clock)
+        self._shell = shell
         self._troubles: Troubles | None = None
         self._counted_in = -1.0
         self._first_screen = screen or ""
@@ -221,23 +225,30 @@ class ConsoleApp(BaseApp):
 
     def action_command_line(self, text: str = "") -> None:
         """Open the command line, with the beginning of a command."""
-        from mlebench_console.console.app.commands import CommandLine
+        from mlebench_console.console.app.command_line import CommandLine
 
         if not self.screen.is_modal and not self.screen.query(CommandLine):
             # Messages would cover the suggestions.
             self.clear_notifications()
             self.screen.mount(CommandLine(text))
 
-    def action_note(self, command: str) -> None:
-        """Open the command line to edit the note of the chosen runs or sweep."""
+    @cached_property
+    def commands(self) -> Commands:
+        """The commands of the `:` line."""
+        from mlebench_console.console.app.commands import Commands
+
+        return Commands(self._shell)
+
+    def action_annotate(self, what: str, of: str = "") -> None:
+        """Open the command line to write a note or tags on the chosen runs, or else on the sweep."""
         screen = self.screen
         if not isinstance(screen, ConsoleScreen) or self.refuses():
             return
-        sweep = screen.chosen_sweep()
-        of_sweep = (sweep.note,) if sweep is not None else ()
-        of_runs = {run.note for run in screen.chosen_runs()} if command == "note" else ()
-        notes = list(of_runs or of_sweep)
-        self.action_command_line(f"{command} {notes[0] if len(notes) == 1 else ''}")
+        sweep, chosen = screen.chosen_sweep(), screen.chosen_runs()
+        of = of or ("runs" if chosen else "sweep")
+        notes = {run.note for run in chosen} if of == "runs" else {"" if sweep is None else sweep.note}
+        note = notes.pop() if what == "note" and len(notes) == 1 else ""
+        self.action_command_line(f"{of} {what} {note}")
 
     def filter_runs(self, words: str, sweep_id: str | None = None, run_id: int | None = None) -> None:
         """Show a sweep (without an id, the one shown last) filtered by these words, with the cursor on a run."""

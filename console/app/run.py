@@ -7,6 +7,7 @@ import os
 import sys
 
 from mlebench_console.console.app.app import OPEN_DEMO, ConsoleApp
+from mlebench_console.console.app.shell import Shell
 from mlebench_console.console.tui.config import read_settings
 from mlebench_console.console.tui.keys import SCREENS
 from mlebench_console.console.tui.terminal import IN_BROWSER
@@ -16,6 +17,7 @@ from mlebench_console.foundation.problems import UsageProblem
 
 def run_console(
     places: Places,
+    shell: Shell,
     *,
     screen: str | None = None,
     readonly: bool = False,
@@ -27,6 +29,7 @@ def run_console(
 
     Args:
         places: the paths of the state to show.
+        shell: the command line.
         screen: where to open: a screen's name, `sweep:ID` or `run:NUMBER`.
         readonly: leave out every key that changes anything.
         demo: show on every screen that the data are synthetic.
@@ -41,7 +44,7 @@ def run_console(
     ascii_only = ascii or not (IN_BROWSER or _speaks_unicode())
     settings = read_settings(places.config_file, theme=theme, ascii_only=ascii_only)
     _log_to_file(places)
-    app = ConsoleApp(places, settings, screen=screen, readonly=readonly, demo=demo)
+    app = ConsoleApp(places, settings, screen=screen, readonly=readonly, demo=demo, shell=shell)
     wanted = app.run()
     app.left()
     if app.failure is not None:
@@ -50,7 +53,7 @@ def run_console(
         from mlebench_console.engine.demo import demo_places, ensure_demo
 
         ensure_demo(places)
-        return run_console(demo_places(places), demo=True, ascii=ascii, theme=theme)
+        return run_console(demo_places(places), shell, demo=True, ascii=ascii, theme=theme)
     engine = app.engine
     if engine is not None and engine.running and not IN_BROWSER:
         sys.stdout.write(f"The engine keeps running (process {engine.pid}, {engine.live} runs live).\n")

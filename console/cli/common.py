@@ -193,7 +193,8 @@ def open_console(places: Places, appearance: Appearance, *, demo: bool = False) 
     """Open the console and leave with its exit code."""
     require_terminal()
     from mlebench_console.console.app.run import run_console
+    from mlebench_console.console.cli.program import shell
 
-    code = run_console(places, demo=demo, **asdict(appearance))
+    code = run_console(places, shell(), demo=demo, **asdict(appearance))
     if code:
         raise typer.Exit(code)

@@ -26,6 +26,8 @@ from mlebench_console.foundation.problems import Problem
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
+    from mlebench_console.console.app.shell import Shell
+
 PROGRAM = "mlebench-console"
 COMPLETE_VARIABLE = "_MLEBENCH_CONSOLE_COMPLETE"
 INTERRUPTED = 130
@@ -219,6 +221,13 @@ def root_command() -> Command:
     return typer.main.get_command(app)
 
 
+def shell() -> Shell:
+    """Return the command line for the console, whose `:` has the same names and arguments."""
+    from mlebench_console.console.app.shell import Shell
+
+    return Shell(root_command, explain_usage)
+
+
 def answer_shell(command: Command) -> None:
     """Print the completions that a shell asks for, and exit."""
     from typer.completion import completion_init  # type: ignore[attr-defined]  # documented, in no __all__
@@ -277,10 +286,15 @@ def _usage_error(error: typer.TyperException, command: Command, arguments: Seque
     """Return the error of wrong usage in our own words, with the command whose help describes it."""
     context = getattr(error, "ctx", None)
     path = _path_of(command, arguments) if context is None else context.command_path
+    return f"{explain_usage(error)}\nSee '{path} --help'."
+
+
+def explain_usage(error: typer.TyperException) -> str:
+    """Return an error of wrong usage in our own words."""
     text = " ".join(error.format_message().split())
     for pattern, words in _IN_OUR_WORDS:
         text = pattern.sub(words, text)
-    return f"{text}\nSee '{path} --help'."
+    return text
 
 
 def _path_of(command: Command, arguments: Sequence[str]) -> str:

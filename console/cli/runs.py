@@ -49,12 +49,10 @@ if TYPE_CHECKING:
     from mlebench_console.engine.runs.causes import CauseGroup
     from mlebench_console.engine.scoreboard.audit import RunAudit
     from mlebench_console.environment.runner.code_snapshots import KeptFile
-    from mlebench_console.state.database import Database
     from mlebench_console.state.records import Run, Sweep
 
 # How often a log that is followed is looked for in a new attempt.
 _RENEWED_SECONDS = 2.0
-_MOST_KEYS = 8
 app = new_group("List, follow, retry, stop and classify runs, and the causes of failures.")
 
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
@@ -154,6 +152,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     from mlebench_console.console.nouns.run import RUN, run_rows
     from mlebench_console.console.nouns.submission import SUBMISSION, submission_rows
     from mlebench_console.console.views.events import event_text
+    from mlebench_console.console.views.names import find_run
     from mlebench_console.console.views.run import read_validations
     from mlebench_console.engine import control
     from mlebench_console.engine.model_costs import spending_of
@@ -237,6 +236,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
 @app.command()
 def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show everything that led to a run's outcome, with hashes; exit code 1 if files and records differ."""
+    from mlebench_console.console.views.names import find_run
     from mlebench_console.engine.scoreboard.audit import audit_of
 
     with reading_state(context) as database:
@@ -261,6 +261,7 @@ def calls(
 ) -> None:
     """Show a run's model calls, as its gateway counted them: tokens, cost, times, errors."""
     from mlebench_console.console.nouns.call import CALL, calls_of
+    from mlebench_console.console.views.names import find_run
     from mlebench_console.engine.providers import model_prices
 
     places = places_of(context)
@@ -310,6 +311,7 @@ def logs(
     """Print the end of a run's log; of several runs, each line behind its run."""
     from mlebench_console.console.logs.following import run_logs
     from mlebench_console.console.logs.reader import LogFile
+    from mlebench_console.console.views.names import find_run
 
     with reading_state(context) as database:
         found = [find_run(database, name) for name in run]
@@ -519,6 +521,7 @@ def version_facts(version: Version) -> dict[str, Any]:
 def _version(context: typer.Context, text: str) -> Version:
     """Find the version that `17`, `17.1`, `17@3` or `sweep/competition/1@best` names."""
     from mlebench_console.console.views.code import Wanted, split_name, version_of
+    from mlebench_console.console.views.names import find_run
 
     name, attempt, submission = split_name(text)
     with reading_state(context) as database:
@@ -569,6 +572,7 @@ def acknowledge(
 ) -> None:
     """Acknowledge a group of runs with one cause, with a reason; it is no longer shown as needing you."""
     from mlebench_console.console.actions import causes
+    from mlebench_console.console.views.names import find_cause
     from mlebench_console.engine.options.sweep import read_duration
     from mlebench_console.state import acknowledgements
 
@@ -580,7 +584,7 @@ def acknowledge(
         if undo and cause in known:
             key, text = cause, ""
         else:
-            group = find_cause(database, cause)
+            group = find_cause(database, cause, time.time())
             key, text = group.key, group.text
     seconds = read_duration(snooze) if snooze else None
     action = causes.take_back(key) if undo else causes.acknowledge(key, reason, seconds=seconds, text=text)
@@ -601,12 +605,13 @@ def retry(
 ) -> None:
     """Queue ended runs again; ask before re-rolling a seed whose agent itself failed."""
     from mlebench_console.console.actions import runs
+    from mlebench_console.console.views.names import find_cause
 
     if bool(run) == bool(cause):
         raise UsageProblem("give either runs or a --cause")
     if cause:
         with reading_state(context) as database:
-            chosen = list(find_cause(database, cause).runs)
+            chosen = list(find_cause(database, cause, time.time()).runs)
     else:
         chosen = _found(context, run or [])
     relaunch = runs.relaunch(chosen, all_or_none=True)
@@ -697,6 +702,7 @@ def shell(
 ) -> None:
     """Open a shell in a container as an agent finds it; nothing in it is kept, and secrets are not set."""
     from mlebench_console.competitions import registry
+    from mlebench_console.console.views.names import find_run
     from mlebench_console.engine.runs.launching import agent_of
     from mlebench_console.engine.runs.shell import open_shell, variables
     from mlebench_console.state import sweeps
@@ -844,54 +850,6 @@ def say_notes(subject: Run | Sweep) -> bool:
     return bool(subject.tags or subject.note)
 
 
-def find_run(database: Database, text: str) -> Run:
-    """Find a run by its number, or as SWEEP/COMPETITION/SEED.
-
-    Raises:
-        UsageProblem: there is none, or the name is neither.
-    """
-    from mlebench_console.competitions.registry import resembling
-    from mlebench_console.state import runs, sweeps
-
-    if text.isdecimal():
-        return runs.get(database, int(text))
-    sweep_id, _, rest = text.partition("/")
-    competition_id, _, seed = rest.partition("/")
-    next_step = "'mlebench-console runs list' shows the runs."
-    if seed.isdecimal():
-        sweep = sweeps.get(database, sweep_id)
-        members = runs.of_sweep(database, sweep.id)
-        for run in members:
-            if run.competition_id == competition_id and run.seed == int(seed):
-                return run
-        close = resembling(competition_id, {run.competition_id for run in members} - {competition_id})
-        if close:
-            next_step = f"Did you mean {sweep.id}/{close[0]}/{seed}?"
-    raise UsageProblem(f"there is no run '{text}'", "expected a number or SWEEP/COMPETITION/SEED", next_step)
-
-
-def find_cause(database: Database, text: str) -> CauseGroup:
-    """Find a group of runs by its key, or by a unique beginning of it.
-
-    Raises:
-        UsageProblem: no group has such a key, or several have.
-    """
-    from mlebench_console.engine.runs.causes import read_causes
-
-    groups = read_causes(database, time.time())
-    found = [group for group in groups if group.key == text] or [
-        group for group in groups if text and group.key.startswith(text)
-    ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        keys = ", ".join(group.key for group in found[:_MOST_KEYS])
-        raise UsageProblem(f"several causes begin with '{text}'", keys)
-    raise UsageProblem(
-        f"no run has the cause '{text}' now", "", "'mlebench-console runs causes --all' lists the causes."
-    )
-
-
 def _say_causes(groups: Sequence[CauseGroup]) -> None:
     from mlebench_console.console.nouns.cause import CAUSE
 
@@ -899,5 +857,7 @@ def _say_causes(groups: Sequence[CauseGroup]) -> None:
 
 
 def _found(context: typer.Context, names: list[str]) -> list[Run]:
+    from mlebench_console.console.views.names import find_run
+
     with reading_state(context) as database:
         return [find_run(database, name) for name in names]

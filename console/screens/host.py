@@ -103,7 +103,14 @@ class HostScreen(ListScreen):
 def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Return the lines about the machine, its engine and its load."""
     if engine is None or engine.pid is None:
-        return (((" nothing is known of this host: no engine has run here yet, :engine starts one", "dim"),),)
+        return (
+            (
+                (
+                    " nothing is known of this host: no engine has run here yet, :engine start starts one",
+                    "dim",
+                ),
+            ),
+        )
     state: Pieces = (("engine running", "good"),) if engine.running else (("engine down", "bad"),)
     up = f", up {wording.span(now - engine.started_at)}" if engine.running and engine.started_at else ""
     facts: list[Pieces] = [

@@ -955,8 +955,8 @@ def _waits_for(
 
 # What a person can do about what keeps a run from starting.
 _NEXT_STEPS = {
-    WaitKind.ENGINE: ":engine starts it",
-    WaitKind.PAUSED: ":resume resumes it",
+    WaitKind.ENGINE: ":engine start starts it",
+    WaitKind.PAUSED: ":sweep resume resumes it",
     WaitKind.DATASET: "p on the Data screen prepares it",
     WaitKind.BUDGET: "'sweep budget' on the command line sets another",
 }

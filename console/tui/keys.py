@@ -88,7 +88,7 @@ class Key:
     def opens_field(self) -> bool:
         """Whether it opens an input field."""
         return self.does in ("filter", "search") or self.does.startswith(
-            ("ask(", "review(", "app.command_line", "app.note")
+            ("ask(", "review(", "app.command_line", "app.annotate")
         )
 
 
@@ -160,11 +160,11 @@ TABLE: tuple[Key, ...] = (
     Key(
         "overview.runs", "slash", "group_runs", "its runs", "The runs of the line's cause, in their sweep", 7
     ),
-    _change("overview.note", "n ctrl+n", "app.note('note')", "note", "Write a note on the run or sweep"),
+    _change("overview.note", "n ctrl+n", "app.annotate('note')", "note", "Write a note on the run or sweep"),
     _change(
         "overview.tag",
         "number_sign ctrl+t",
-        "app.command_line('tag ')",
+        "app.annotate('tag')",
         "tag",
         "Tag the run or sweep of the line",
     ),
@@ -211,17 +211,23 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.diff", "d", "diff", "diff", "Compare code and configuration of the two marked runs", 5),
     Key("sweep.timeline", "t", "timeline", "timeline", "The timeline of its attempts", 7),
     _change(
-        "sweep.note", "n ctrl+n", "app.note('note')", "note", "Write a note on the marked runs, or this one"
+        "sweep.note",
+        "n ctrl+n",
+        "app.annotate('note')",
+        "note",
+        "Write a note on the marked runs, or this one",
     ),
     _change(
         "sweep.tag",
         "number_sign ctrl+t",
-        "app.command_line('tag ')",
+        "app.annotate('tag')",
         "tag",
         "Tag the marked runs, or this one",
     ),
-    _change("sweep.note_sweep", "N", "app.note('note-sweep')", "note sweep", "Write a note on the sweep"),
-    _change("sweep.tag_sweep", "T", "app.command_line('tag-sweep ')", "tag sweep", "Tag the sweep"),
+    _change(
+        "sweep.note_sweep", "N", "app.annotate('note', 'sweep')", "note sweep", "Write a note on the sweep"
+    ),
+    _change("sweep.tag_sweep", "T", "app.annotate('tag', 'sweep')", "tag sweep", "Tag the sweep"),
     Key("sweep.clone", "C", "app.command_line('clone')", "clone", "Launch a sweep like this one"),
     Key("sweep.integrity", "i", "integrity", "integrity", "What detectors have found in its runs"),
     Key(
@@ -241,8 +247,8 @@ TABLE: tuple[Key, ...] = (
     ),
     _change("run.regrade", "ctrl+g", "regrade", "regrade", "Grade again, if grading has failed"),
     _change("run.classify", "c", "classify", "class", "Correct the class of a failure", 3),
-    _change("run.note", "ctrl+n", "app.note('note')", "note", "Write a note on this run"),
-    _change("run.tag", "ctrl+t", "app.command_line('tag ')", "tag", "Tag this run"),
+    _change("run.note", "ctrl+n", "app.annotate('note')", "note", "Write a note on this run"),
+    _change("run.tag", "ctrl+t", "app.annotate('tag')", "tag", "Tag this run"),
     Key("run.back", "escape", "back", "back", "Back to where you came from", 7),
     Key("submissions.mark", "space", "mark", "mark", "Mark a submission, to compare it with another", 10),
     # Log

@@ -449,7 +449,7 @@ def _troubles(app: BaseApp) -> list[Piece]:
         colon = key_name(app.settings.keys.named("app.command").keys[0], ascii_only=app.settings.ascii_only)
         # Short enough for 80 columns.
         what = "engine down: nothing new starts or is graded, agents go on"
-        found.append((what if app.readonly else f"{what}; start it: {colon}engine", "warn"))
+        found.append((what if app.readonly else f"{what}; {colon}engine start", "warn"))
     return found
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from mlebench_console.console.app.app import ConsoleApp
+from mlebench_console.console.cli.program import shell
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.theme import DARK, Palette
@@ -96,6 +98,13 @@ class ShownConsole:
         await self.pilot.pause()
         await self.until(true, what)
 
+    async def says(self, line: str) -> None:
+        """Type a line after `:`, and take it."""
+        await self.press("colon")
+        await self.until(lambda: bool(self.app.screen.query("#command Input")))
+        self.app.screen.query_one("#command Input", Input).value = line
+        await self.press("enter")
+
     def text(self) -> str:
         """Return what is on the screen, line by line."""
         return screen_text(self.app)
@@ -146,7 +155,7 @@ def opened(places: Places) -> Iterator[OpenConsole]:
             assert lock.acquire()
         clock = FrozenClock()
         settings = Settings(palette=palette, ascii_only=ascii_only)
-        app = ConsoleApp(places, settings, clock=clock, **options)
+        app = ConsoleApp(places, settings, shell=shell(), clock=clock, **options)
         async with app.run_test(size=size, notifications=True) as pilot:
             console = ShownConsole(app, pilot, world, clock)
             wanted = StateHealth.GOOD if world is not None else StateHealth.ABSENT

@@ -11,7 +11,6 @@ from textual import events
 from textual.widgets import Input
 
 from mlebench_console.console import wording
-from mlebench_console.console.app import commands
 from mlebench_console.console.nouns.outcomes import outcome_sign
 from mlebench_console.console.roles import ASCII, UNICODE, Signs
 from mlebench_console.console.screens.dialogs import sign_meanings
@@ -22,7 +21,15 @@ from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.engine import control
 from mlebench_console.engine.control.status import EngineStatus
 from mlebench_console.engine.places import Places
-from mlebench_console.engine.requests import RelaunchRuns
+from mlebench_console.engine.requests import (
+    AnnotateRuns,
+    PauseSweep,
+    PrepareDatasets,
+    RelaunchRuns,
+    Request,
+    SetConcurrency,
+    SetPriority,
+)
 from mlebench_console.engine.settings import FILTERS
 from mlebench_console.state.annotations import Annotation, annotate_run
 from mlebench_console.state.lifecycle import Outcome
@@ -104,16 +111,15 @@ def test_no_sign_that_stands_for_something_is_missing_in_the_help(signs: Signs) 
 @pytest.mark.parametrize(
     ("line", "seen"),
     [
-        ("board", "Disarray"),
-        ("sweep openhands-1", "44 queued"),
-        ("run 5", "Timeline"),
-        ("d", "prepared"),
-        ("grade leaf", "metric"),
+        ("scoreboard", "Disarray"),
+        ("sweep show openhands-1", "44 queued"),
+        ("runs show 5", "Timeline"),
+        ("datasets list", "prepared"),
+        ("go grade", "f5 watch"),
     ],
 )
 async def test_the_command_line_does_what_it_says(opened: OpenConsole, line: str, seen: str) -> None:
     async with opened() as console:
-        line = line.replace("grade leaf", "grade leaf-classification")
         await console.press("colon")
         await console.press(*[{" ": "space", "-": "minus"}.get(letter, letter) for letter in line], "enter")
         await console.sees(seen)
@@ -121,8 +127,8 @@ async def test_the_command_line_does_what_it_says(opened: OpenConsole, line: str
 
 async def test_the_command_line_completes_and_recalls(opened: OpenConsole) -> None:
     async with opened() as console:
-        await console.press("colon", "b", "o")
-        await console.sees("board")
+        await console.press("colon", *"score")
+        await console.sees("scoreboard", "Show own experiments")
         await console.press("tab", "enter")
         await console.sees("Disarray")
         await console.press("1", "colon", "up", "enter")
@@ -134,47 +140,78 @@ async def test_the_command_line_lists_what_can_be_said_here_and_to_what_it_appli
 ) -> None:
     async with opened(screen=SWEEP) as console:
         await console.press("m", "colon")
-        await console.sees(
-            "relaunch [RUN...]", "Queue runs again that have ended", "3 runs", "more; type to narrow"
-        )
+        await console.sees("runs retry [RUN...]", "Queue ended runs again", "3 runs", "more; type to narrow")
         # As over a slow link, where keys arrive together.
-        await console.press("escape", "colon", *"sweep", "space", *"open", "tab")
-        await console.sees(": sweep openhands-1")
-        await console.press("escape", "colon", *"logs")
-        await console.sees("The logs of the marked runs together")
+        await console.press("escape", "colon", *"sweep show open", "tab")
+        await console.sees(": sweep show openhands-1")
+        await console.press("escape", "colon", *"runs classify --cl")
+        await console.sees("runs classify RUN...", "--class", "The correct class")
+        await console.press("tab", *"inf", "tab")
+        await console.sees(": runs classify --class infrastructure")
         await console.press("escape", "colon", *"theme", "space")
         await console.sees("contrast", "mono")
         await console.press("down", "down", "enter")
         await console.until(lambda: console.app.palette.name == "day")
-        await console.press("colon", *"relaunch", "enter")
+        await console.press("colon", *"runs retry", "enter")
         await console.sees("Relaunch 3 runs?")
         await console.press("y")
         await console.until(lambda: asked)
         assert isinstance(asked[0], RelaunchRuns) and len(asked[0].runs) == 3
 
 
-async def test_a_key_is_a_command_whose_name_stays_wherever_the_cursor_is(opened: OpenConsole) -> None:
-    async with opened(worlds.outage) as console:
-        await console.sees("×18")
-        await console.press("colon", *"relaunch-")
-        await console.sees("relaunch-all")
-        await console.press("escape", "colon", *"filter")
-        await console.sees("filter [NAME|WORD...]")
-        line = next(line for line in console.text().splitlines() if "filter [NAME" in line)
-        assert not line.rstrip().endswith("/"), "this key does something else here"
+async def test_a_command_shows_the_key_that_does_the_same(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.press("colon", *"grade again")
+        await console.sees("runs regrade RUN...")
+        await console.press("escape", "colon", *"undo")
+        await console.sees("Take back a stop or a relaunch")
+
+
+@pytest.mark.parametrize(
+    ("line", "request_"),
+    [
+        (
+            'runs note 5 it\'s the GPU: "lost"',
+            AnnotateRuns(run_ids=(5,), change=Annotation('it\'s the GPU: "lost"')),
+        ),
+        ("runs tag 5,6 night", AnnotateRuns(run_ids=(5, 6), change=Annotation(None, ("night",)))),
+        ("sweep pause openhands-1", PauseSweep(sweep_id="openhands-1")),
+        ("sweep pause open", PauseSweep(sweep_id="openhands-1")),
+        ("sweep priority 7", SetPriority(sweep_id="aide-o3-lite", value=7)),
+        ("sweep concurrency openhands-1 2", SetConcurrency(sweep_id="openhands-1", value=2)),
+        ("prepare -c leaf-classification", PrepareDatasets(competition_ids=("leaf-classification",))),
+    ],
+)
+async def test_the_shells_commands_are_carried_out(
+    opened: OpenConsole, asked: list[Any], line: str, request_: Request
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.says(line)
+        await console.until(lambda: bool(asked))
+        assert asked == [request_]
+
+
+async def test_each_command_is_one_of_the_shells(opened: OpenConsole) -> None:
+    async with opened() as console:
+        known = console.app.commands.all
+        assert len({command.path for command in known}) == len(known) > 40
+        for command in known:
+            options = () if command.entry is None else command.entry.options
+            assert {option.name for option in command.options} == {*options}, command.path
 
 
 async def test_what_is_said_wrongly_is_told_on_the_line_and_can_be_corrected(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
-        await console.press("colon", *"priority", "space", "x", "enter")
-        await console.sees("'x' is not a whole number", ": priority x")
+        await console.press("colon", *"sweep priority x", "enter")
+        await console.sees("'x' is not a whole number", ": sweep priority x")
         await console.press("escape")
         await console.misses("is not a whole number")
 
 
 async def test_a_run_that_does_not_exist_harms_nothing_that_is_shown(opened: OpenConsole) -> None:
     async with opened() as console:
-        commands.execute(console.app, "run 99999")
+        await console.says("runs show 99999")
         await console.sees("there is no run 99999", "engine ok")
         console.app.push_screen(RunScreen(99999))
         await console.sees("there is no run 99999. 'mlebench-console runs list'")
@@ -188,13 +225,15 @@ async def test_notes_and_tags_are_written_by_key(opened: OpenConsole, asked: lis
         assert console.world is not None
         await console.press("m", "n", *"look", "enter")
         await console.until(lambda: len(asked) == 1)
-        await console.press("colon", *"note", "enter")
-        await console.sees("note needs TEXT")
-        await console.press("escape", "number_sign", *"gpu", "space", "minus", *"old", "enter")
+        await console.press("colon", *"runs note", "enter")
+        await console.sees("give either a text or --remove")
+        await console.press("escape", "number_sign", *"gpu", "enter")
         await console.until(lambda: len(asked) == 2)
-        note, tags = asked
+        await console.press("number_sign", *"old --remove", "enter")
+        await console.until(lambda: len(asked) == 3)
+        note, tags, without = asked
         assert (note.change, len(note.run_ids)) == (Annotation("look"), 3)
-        assert tags.change == Annotation(None, ("gpu",), ("old",))
+        assert (tags.change, without.change) == (Annotation(None, ("gpu",)), Annotation(None, (), ("old",)))
         change = Annotation("node 3 again", ("gpu",))
         annotate_run(console.world.database, note.run_ids[0], change, by="me@here", now=NOW)
         await console.sees("✎ #gpu  node 3 again")
@@ -230,14 +269,18 @@ async def test_a_filter_is_found_by_its_name_in_config_where_filters_are_typed(
     ("line", "told"),
     [
         ("fly", "no command :fly"),
-        ("run x", "not the number"),
-        ("rm", "needs SWEEP"),
-        ("theme x", "no theme"),
+        ("runs show x", "there is no run 'x'"),
+        ("sweep rm nosweep", "there is no sweep 'nosweep'"),
+        ("sweep priority", "argument SWEEP is missing"),
+        ("runs list", "there is no command :runs list"),
+        ("runs retry 5 --json", "takes no --json here"),
+        ("theme x", "'x' is not one of"),
+        ("runs", "could be runs retry"),
     ],
 )
 async def test_a_command_that_cannot_be_is_told_calmly(opened: OpenConsole, line: str, told: str) -> None:
     async with opened() as console:
-        commands.execute(console.app, line)
+        await console.says(line)
         await console.sees(told)
 
 
@@ -276,7 +319,7 @@ async def test_an_engine_that_is_down_is_told_and_can_be_started(
     monkeypatch.setattr(control, "ensure_running", ensure_running)
     async with opened(with_engine=False) as console:
         await console.sees("engine down", "the engine is not running")
-        commands.execute(console.app, "engine")
+        await console.says("engine")
         await console.sees("process 77")
         assert started == [console.app.places]
 
@@ -320,11 +363,11 @@ async def test_keys_do_nothing_that_a_terminal_is_too_small_to_show(
 
 async def test_another_window_in_front_leaves_what_is_being_typed(opened: OpenConsole) -> None:
     async with opened() as console:
-        await console.press("colon", *"boa")
+        await console.press("colon", *"scorebo")
         console.app.post_message(events.AppBlur())
         await console.pilot.pause()
         console.app.post_message(events.AppFocus())
-        await console.press("r", "d", "enter")
+        await console.press("a", "r", "d", "enter")
         await console.sees("Disarray")
 
 

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.app.app import ConsoleApp
+from mlebench_console.console.cli.program import shell
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.theme import DARK, MONOCHROME, Palette
 from mlebench_console.console.views.launch import Composed
@@ -80,7 +81,7 @@ def test_composing_looks_as_it_did(
     )
     places = Places(Path("/nowhere/config.toml"), Path("/nowhere/data"), Path("/nowhere/state"))
     settings = Settings(palette=palette, ascii_only=ascii_only)
-    app = ConsoleApp(places, settings, screen="launch", clock=FrozenClock())
+    app = ConsoleApp(places, settings, screen="launch", shell=shell(), clock=FrozenClock())
 
     async def settle(pilot: Pilot[Any]) -> None:
         await stillness(app, pilot)

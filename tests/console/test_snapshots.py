@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from mlebench_console.console.app.app import ConsoleApp
+from mlebench_console.console.cli.program import shell
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, Palette
@@ -97,7 +98,9 @@ def test_a_screen_looks_as_it_did(
         make(places).database.close()
         assert lock.acquire()
     settings = Settings(palette=palette, ascii_only=ascii_only)
-    app = ConsoleApp(places, settings, screen=screen or None, demo=make is worlds.demo, clock=FrozenClock())
+    app = ConsoleApp(
+        places, settings, screen=screen or None, demo=make is worlds.demo, shell=shell(), clock=FrozenClock()
+    )
 
     async def settle(pilot: Pilot[Any]) -> None:
         await stillness(app, pilot)

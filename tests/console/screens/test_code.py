@@ -85,11 +85,11 @@ async def test_code_that_is_gone_is_told_where_it_would_be(opened: OpenConsole, 
 async def test_what_is_compared_can_be_said(opened: OpenConsole) -> None:
     async with opened(worlds.coded, screen="overview") as console:
         await console.sees("needs you")
-        await console.press("colon", *"diff 1", "at", *"1 2", "enter")
+        await console.press("colon", *"runs diff 1", "at", *"1 2", "enter")
         await console.sees("- submission 1, run 1", "+ submission 1, run 2 (best)")
-        await console.press("colon", *"code 2", "enter")
+        await console.press("colon", *"runs code 2", "enter")
         await console.sees("submission 1, run 2 (best)", "src/train.py")
-        await console.press("colon", *"diff 1 9", "enter")
+        await console.press("colon", *"runs diff 1 9", "enter")
         await console.sees("there is no run 9")
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from mlebench_console.console.app import commands
 from mlebench_console.console.screens import launch as launch_screen
 from mlebench_console.console.screens.launch import LaunchScreen
 from mlebench_console.console.screens.run import RunScreen
@@ -571,7 +570,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @pytest.mark.parametrize("name", THEME_NAMES)
 async def test_every_theme_draws_every_screen(opened: OpenConsole, name: str) -> None:
     async with opened(screen="sweep:aide-o3-lite") as console:
-        commands.execute(console.app, f"theme {name}")
+        await console.says(f"theme {name}")
         palette = console.app.palette
         assert palette is PALETTE_NAMES[name]
         for mode, key, title, _about in SCREENS:

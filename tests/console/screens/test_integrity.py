@@ -97,7 +97,7 @@ async def test_it_says_that_nobody_has_looked(opened: OpenConsole) -> None:
         await console.press("i")
         await console.sees("nobody has looked at these runs yet")
         await console.sees("mlebench-console integrity run openhands-lite")
-        await console.press("escape", "colon", *"integrity", "enter")
+        await console.press("escape", "colon", *"integrity show", "enter")
         await console.sees("all runs")
 
 

@@ -643,5 +643,5 @@ async def test_the_results_of_competitions_add_up_to_those_of_their_split(opened
 
 async def test_a_run_without_a_log_offers_none(opened: OpenConsole) -> None:
     async with opened(worlds.paused, screen="sweep") as console:
-        await console.sees("⏎ run", ":resume resumes it")
+        await console.sees("⏎ run", ":sweep resume resumes it")
         await console.misses("l log")

@@ -62,7 +62,7 @@ async def test_from_overview_and_sweep_one_key_leads_to_the_attempts_over_time(o
         )
         await console.press("escape")
         await console.sees("needs you")
-        await console.press("colon", *"timeline", "enter")
+        await console.press("colon", *"sweep timeline", "enter")
         await console.sees("all sweeps", "6 slots")
 
 
@@ -105,11 +105,11 @@ async def test_a_sweep_is_named_by_its_beginning_and_one_that_is_not_there_is_sa
 ) -> None:
     async with opened(worlds.night) as console:
         await console.sees("needs you")
-        await console.press("colon", *"timeline aide", "enter")
+        await console.press("colon", *"sweep timeline aide", "enter")
         await console.sees("aide-night · 11 medals of 23 ended")
         await console.press("right_square_bracket")
         await console.sees("all sweeps · 11 medals of 23 ended")
-        await console.press("escape", "colon", *"timeline nothing", "enter")
+        await console.press("escape", "colon", *"sweep timeline nothing", "enter")
         await console.sees("there is no sweep 'nothing'")
         await console.press("escape")
         await console.sees("needs you")

@@ -1,0 +1,274 @@
+"""The `:` line: an input line for one command below a list of suggestions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input
+
+from mlebench_console.console.app.commands import (
+    Completion,
+    ConsoleCommand,
+    completion,
+    matching,
+    subject_of,
+)
+from mlebench_console.console.pieces import cells_of, fit, foreign
+from mlebench_console.console.roles import Piece, Pieces
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import key_name
+from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.foundation.problems import Problem
+
+if TYPE_CHECKING:
+    from textual.worker import WorkType
+
+    from mlebench_console.console.app.app import ConsoleApp
+
+_MOST_LINES = 24
+_MOST_PROBLEM_LINES = 3
+_WIDEST_COMMAND = 34
+# How wide the list is at most, so that what belongs together is near, and the bounds of the subject's column.
+_WIDEST_LIST, _WIDEST_SUBJECT, _SHORT_SUBJECT = 130, 60, 18
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A line of the list above the command line.
+
+    Attributes:
+        completed: the text of the command line when this is accepted; None for a line that only explains.
+        is_whole: whether that text is a complete command.
+        goes_on: whether the same word goes on after it.
+    """
+
+    shown: str
+    about: str
+    subject: str = ""
+    key: str = ""
+    completed: str | None = None
+    is_whole: bool = False
+    goes_on: bool = False
+
+
+class CommandLine(Widget):
+    """An input line for one command below a list of suggestions; ↑ and ↓ choose, Tab completes, Esc closes it."""
+
+    DEFAULT_CSS = """
+    CommandLine { height: auto; dock: bottom; layout: vertical; layer: overlay; }
+    CommandLine > #candidates { height: auto; background: $surface; }
+    CommandLine > Horizontal { height: 1; }
+    CommandLine .prompt-sign { width: 3; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave", show=False),
+        Binding("tab", "complete", "complete", show=False),
+        Binding("down", "choose(1)", "next", show=False),
+        Binding("up", "choose(-1)", "previous", show=False),
+    ]
+    app: ConsoleApp
+    _last = ""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(id="command")
+        self._text = text
+        self._found: list[Suggestion] = []
+        # The index of the suggestion chosen with the arrow keys.
+        self._chosen: int | None = None
+        self._problem = ""
+        self._paths = FilePaths()
+        self._completion = Completion()
+        self._focused_before: Widget | None = None
+
+    def compose(self) -> ComposeResult:
+        """Yield the list, the sign and the field."""
+        yield Painted(id="candidates")
+        with Horizontal():
+            yield Painted(((" : ", "accent"),), classes="prompt-sign")
+            yield TypingLine(self._text, select_on_focus=False)
+
+    def on_mount(self) -> None:
+        """Focus the field and show the first suggestions."""
+        self._focused_before = self.screen.focused
+        self.query_one(Input).focus()
+        self._suggest(self._text)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show the suggestions for the new text."""
+        event.stop()
+        self._problem = ""
+        self._suggest(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Run the chosen suggestion or the typed command; a problem is shown here, so that it can be corrected."""
+        event.stop()
+        text = event.value.strip()
+        if self._chosen is not None:
+            taken = self._found[self._chosen]
+            if taken.completed is not None and not taken.is_whole:
+                self._type(taken.completed)
+                return
+            text = (taken.completed or text).strip()
+        if not text:
+            self._close()
+            return
+        CommandLine._last = text
+        try:
+            self.app.commands.carry_out(self.app, text)
+        except Problem as problem:
+            self._problem = problem.in_one_line()
+            self._type(text)
+            self._draw()
+        else:
+            self._close()
+
+    def on_input_blurred(self, event: Input.Blurred) -> None:
+        """Close the command line when it loses the focus."""
+        event.stop()
+        self.remove()
+
+    def on_resize(self) -> None:
+        """Redraw for the new width."""
+        self._draw()
+
+    def action_leave(self) -> None:
+        """Close the command line."""
+        self._close()
+
+    def _close(self) -> None:
+        """Remove the line; the focus goes back where it was, as Textual would give it to a field nearby."""
+        if self.query_one(Input).has_focus:
+            self.screen.set_focus(self._focused_before)
+        self.remove()
+
+    def action_complete(self) -> None:
+        """Accept the chosen suggestion, or else the first one that completes the text."""
+        places = [self._chosen] if self._chosen is not None else range(len(self._found))
+        taken = next((self._found[place] for place in places if self._found[place].completed), None)
+        if taken is not None and taken.completed is not None:
+            self._type(taken.completed if taken.goes_on else f"{taken.completed} ")
+
+    def action_choose(self, step: int) -> None:
+        """Choose the next or previous suggestion; ↑ on an empty line brings back the last command."""
+        field = self.query_one(Input)
+        if step < 0 and not field.value and self._chosen is None and CommandLine._last:
+            self._type(CommandLine._last)
+            return
+        can = [place for place, each in enumerate(self._found) if each.completed is not None]
+        if not can:
+            return
+        if self._chosen in can:
+            self._chosen = can[(can.index(self._chosen) + step) % len(can)]
+        else:
+            self._chosen = can[0 if step > 0 else -1]
+        self._draw()
+
+    def _type(self, text: str) -> None:
+        field = self.query_one(Input)
+        field.value = text
+        field.action_end()
+
+    def _suggest(self, text: str) -> None:
+        known, self._chosen = self.app.commands.here(self.app), None
+        command = next((each for each in known if text.startswith(f"{each.path} ")), None)
+        if command is None:
+            self._completion = Completion()
+            self._found = [self._of_command(each) for each in matching(known, text)]
+        else:
+            self._completion = completion(self.app, command, text)
+            # What it is, above what may come next.
+            self._found = [replace(self._of_command(command), completed=None), *self._next_words()]
+            if self._completion.is_path and self._completion.typed:
+                suggest: WorkType[None] = partial(self._suggest_path, text)
+                self.run_worker(suggest, exclusive=True)
+        self._draw()
+
+    def _of_command(self, command: ConsoleCommand) -> Suggestion:
+        subject = subject_of(self.app, command)
+        needed = sum(argument.required for argument in command.arguments)
+        is_whole = needed <= bool(subject)
+        return Suggestion(
+            command.usage, command.help, subject, self._key_of(command), command.path, is_whole=is_whole
+        )
+
+    def _next_words(self) -> Iterator[Suggestion]:
+        found = self._completion
+        for word in found.words:
+            completed = f"{found.head} {word.text}"
+            yield Suggestion(
+                word.text,
+                word.about,
+                completed=completed,
+                is_whole=found.is_last and not (word.goes_on or word.wants_value),
+                goes_on=word.goes_on,
+            )
+
+    def _key_of(self, command: ConsoleCommand) -> str:
+        """Return the key of the screen that does the same."""
+        screen, entry = self.screen, command.entry
+        if entry is None or not isinstance(screen, ConsoleScreen):
+            return ""
+        keys = self.app.settings.keys.of(*screen.contexts()[:1])
+        names = (key.keys[0] for key in keys if entry.key and key.id == f"{key.context}.{entry.key}")
+        name = next(names, "")
+        return name and key_name(name, ascii_only=self.app.settings.ascii_only)
+
+    async def _suggest_path(self, text: str) -> None:
+        """Add the path completed from the disk, unless the text has changed meanwhile."""
+        typed = self._completion
+        path = await self._paths.get_suggestion(typed.typed)
+        if path and self.query_one(Input).value == text:
+            completed = f"{typed.head} {path}"
+            self._found.append(
+                Suggestion(path, "on this disk", completed=completed, goes_on=path.endswith("/"))
+            )
+            self._draw()
+
+    def _draw(self) -> None:
+        for shown in self.query("#candidates").results(Painted):
+            shown.show(*self._lines(self.screen.size.width))
+
+    def _lines(self, width: int) -> Iterator[Pieces]:
+        """Return the visible part of the list around the chosen suggestion, and the last problem."""
+        signs = self.app.signs
+        room = max(2, min(_MOST_LINES, self.screen.size.height // 2 - 2))
+        first = max(0, min((self._chosen or 0) - room // 2, len(self._found) - room))
+        shown = self._found[first : first + room]
+        if self._problem:
+            # Below a problem, the line that says that nothing matches is not needed.
+            shown = [each for each in shown if each.shown]
+        names = min(_WIDEST_COMMAND, max((len(each.shown) for each in shown), default=0), 2 * width // 5)
+        more = len(self._found) - len(shown)
+        yield ((signs.rule * width, "faint"),)
+        room_beside = min(width, _WIDEST_LIST) - 4 - names
+        abouts = max((cell_len(plain(each.about)) for each in shown if each.subject), default=0)
+        # Descriptions are short and the same each time; the subject says what would be changed.
+        longest = min(_WIDEST_SUBJECT, max(_SHORT_SUBJECT, room_beside - abouts - 2))
+        for place, each in enumerate(shown, start=first):
+            is_chosen = place == self._chosen
+            begin: Piece = (f"{signs.cursor if is_chosen else ' '} ", "accent")
+            name = f"{fit(plain(each.shown), names, ellipsis=signs.ellipsis)}  "
+            side = each.subject or each.key
+            known = f" {foreign(side, longest, ellipsis=signs.ellipsis).rstrip()} " if side else ""
+            about = foreign(each.about, max(0, room_beside - cell_len(known)), ellipsis=signs.ellipsis)
+            yield (
+                begin,
+                (name, "strong" if is_chosen else "accent" if each.completed else "text"),
+                (about, "text" if is_chosen else "dim"),
+                (known, "text" if each.subject else "dim"),
+            )
+        if self._problem:
+            parts = cells_of(plain(self._problem), width - 4)[:_MOST_PROBLEM_LINES]
+            yield from (((f"  {part}", "bad"),) for part in parts)
+        elif more > 0:
+            yield ((f"  {more} more; type to narrow, up and down choose, tab completes", "dim"),)
