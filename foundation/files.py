@@ -121,6 +121,10 @@ class TooLarge(DataProblem):
     """A file has more bytes than allowed."""
 
 
+class NotRegular(DataProblem):
+    """A name stands for a link, a folder or the like instead of a regular file."""
+
+
 @contextmanager
 def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file that an agent may have written: regular files only, never through a link.
@@ -130,19 +134,19 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
     cannot rename, or that nobody writes to any more.
 
     Raises:
-        DataProblem: it is missing, a link, or not a regular file; TooLarge: it is larger than `max_bytes`.
+        DataProblem: it can't be opened; NotRegular: it is a link, or no file; TooLarge: it is larger than `max_bytes`.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags)
     except OSError as error:
-        is_link = error.errno == errno.ELOOP and path.is_symlink()
-        reason = "is a symbolic link" if is_link else (error.strerror or str(error))
-        raise DataProblem(f"{path.name} was not read", reason) from error
+        if error.errno == errno.ELOOP and path.is_symlink():
+            raise NotRegular(f"{path.name} was not read", "is a symbolic link") from error
+        raise DataProblem(f"{path.name} was not read", error.strerror or str(error)) from error
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise DataProblem(f"{path.name} was not read", "it is not a regular file")
+            raise NotRegular(f"{path.name} was not read", "it is not a regular file")
         if max_bytes is not None and found.st_size > max_bytes:
             raise TooLarge(
                 f"{path.name} was not read",

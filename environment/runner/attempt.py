@@ -272,7 +272,7 @@ class RunnerAttempt:
         try:
             taken = self._submissions.check(self._clock.now(), self._elapsed(self._started))
         except DataProblem as problem:
-            refused = self._refusals.note(self._clock.now(), str(problem))
+            refused = self._refusals.note(self._clock.now(), problem)
             if refused is not None:
                 self._report(refused)
         else:

@@ -344,11 +344,13 @@ class SubmissionRefused:
     """Event: no snapshot can be taken of the file at the submission's path.
 
     Attributes:
+        code: why: `too_large`, `not_regular` or `unreadable`.
         times: how often this has happened; reported the first, tenth, hundredth time and so on, and at the end.
     """
 
     at: float
     text: str
+    code: str
     times: int = 1
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import SubmissionRefused, SubmissionTaken
 from mlebench_console.foundation import files
+from mlebench_console.foundation.files import NotRegular, TooLarge
 from mlebench_console.foundation.problems import DataProblem
 
 _BLOCK = 1 << 20
@@ -24,43 +24,44 @@ MOST_BYTES = 5 << 30
 _NEWEST_KEPT = 2
 
 
-class _Look(NamedTuple):
+class _FileVersion(NamedTuple):
     inode: int
     size: int
     modified: int
 
 
 class Refusals:
-    """Counts refusals by cause, so that an agent that repeats itself a hundred thousand times does not fill the log."""
+    """Counts refusals by code, so that an agent that repeats itself a hundred thousand times does not fill the log."""
 
     def __init__(self, reported: Iterable[SubmissionRefused]) -> None:
         """Continue counting from the events of earlier runners."""
-        self._counted = {_kind(one.text): one for one in reported}
-        self._reported = {kind: one.times for kind, one in self._counted.items()}
+        self._counted = {one.code: one for one in reported}
+        self._reported = {code: one.times for code, one in self._counted.items()}
 
-    def note(self, at: float, text: str) -> SubmissionRefused | None:
+    def note(self, at: float, problem: DataProblem) -> SubmissionRefused | None:
         """Count a refusal, and return the event to report, if any."""
-        kind = _kind(text)
-        before = self._counted.get(kind)
-        now = SubmissionRefused(at, text, 1 if before is None else before.times + 1)
-        self._counted[kind] = now
+        code = _code_of(problem)
+        before = self._counted.get(code)
+        now = SubmissionRefused(at, str(problem), code, 1 if before is None else before.times + 1)
+        self._counted[code] = now
         # 1, 10, 100, 1000 ...
-        return self._report(kind) if str(now.times).strip("0") == "1" else None
+        return self._report(code) if str(now.times).strip("0") == "1" else None
 
     def unreported(self) -> list[SubmissionRefused]:
         """Return the events for counts that have grown since their last report."""
-        kinds = [kind for kind, one in self._counted.items() if one.times > self._reported.get(kind, 0)]
-        return [self._report(kind) for kind in kinds]
+        codes = [code for code, one in self._counted.items() if one.times > self._reported.get(code, 0)]
+        return [self._report(code) for code in codes]
 
-    def _report(self, kind: str) -> SubmissionRefused:
-        one = self._counted[kind]
-        self._reported[kind] = one.times
+    def _report(self, code: str) -> SubmissionRefused:
+        one = self._counted[code]
+        self._reported[code] = one.times
         return one
 
 
-def _kind(text: str) -> str:
-    """Return a refusal's text without its numbers, which an agent can vary at will."""
-    return re.sub(r"\d[\d,]*", "#", text)
+def _code_of(problem: DataProblem) -> str:
+    if isinstance(problem, TooLarge):
+        return "too_large"
+    return "not_regular" if isinstance(problem, NotRegular) else "unreadable"
 
 
 def least_missed(times: Sequence[float], now: float, newest_kept: int) -> int:
@@ -100,9 +101,9 @@ class SubmissionWatch:
         self._most = most_bytes
         self.last = taken[-1] if taken else None
         self._kept = [one for one in taken if (attempt / one.path).exists()]
-        self._seen: _Look | None = None
-        self._taken: _Look | None = None
-        self._refused: _Look | None = None
+        self._seen: _FileVersion | None = None
+        self._taken: _FileVersion | None = None
+        self._refused: _FileVersion | None = None
 
     def check(self, now: float, elapsed: float) -> SubmissionTaken | None:
         """Take a snapshot if the file is new, has settled since the last check, and a snapshot is due.
@@ -133,14 +134,16 @@ class SubmissionWatch:
         current = self._current()
         return None if current is None else self._take(current, now, elapsed, final=True)
 
-    def _current(self) -> _Look | None:
+    def _current(self) -> _FileVersion | None:
         try:
             found = self._source.lstat()
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return None  # the agent may make its folder inaccessible while it works; `take_final` opens it
-        return _Look(found.st_ino, found.st_size, found.st_mtime_ns)
+        return _FileVersion(found.st_ino, found.st_size, found.st_mtime_ns)
 
-    def _take(self, current: _Look, now: float, elapsed: float, *, final: bool) -> SubmissionTaken | None:
+    def _take(
+        self, current: _FileVersion, now: float, elapsed: float, *, final: bool
+    ) -> SubmissionTaken | None:
         sequence = 1 if self.last is None else self.last.sequence + 1
         name = protocol.snapshot_name(sequence)
         target = self._attempt / name

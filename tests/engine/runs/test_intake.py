@@ -119,7 +119,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 TAKEN = SubmissionTaken(12, 1, 2.0, "abc", 3, "snapshots/1.csv")
 ENDED = Ending("exited", 0, None, 10, 20, submission_sequence=1)
-REFUSED = SubmissionRefused(12, "submission.csv was not read: is a symbolic link")
+REFUSED = SubmissionRefused(12, "submission.csv was not read: is a symbolic link", "not_regular")
 USAGE: dict[str, Any] = {"cpu_percent": None, "memory_bytes": 1, "disk_bytes": 2, "processes": 3}
 
 

@@ -11,6 +11,7 @@ import pytest
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import SubmissionRefused, SubmissionTaken
 from mlebench_console.environment.runner.submissions import MOST_BYTES, Refusals, SubmissionWatch
+from mlebench_console.foundation.files import NotRegular, TooLarge
 from mlebench_console.foundation.problems import DataProblem
 
 
@@ -131,21 +132,24 @@ def test_a_wall_clock_that_is_set_changes_neither_distance_nor_elapsed_time(atte
 
 def test_the_same_refusal_is_told_ever_more_seldom_and_counted() -> None:
     refusals = Refusals(())
-    text = "submission.csv was not read: it has {} bytes, at most 1,000 are taken"
-    told = [refusals.note(float(n), text.format(2000 + n)) for n in range(140_000)]
+    told = [
+        refusals.note(float(n), TooLarge("submission.csv was not read", f"it has {2000 + n} bytes"))
+        for n in range(140_000)
+    ]
     assert [one.times for one in told if one is not None] == [1, 10, 100, 1000, 10_000, 100_000]
-    other = refusals.note(1.0, "submission.csv was not read: is a symbolic link")
+    other = refusals.note(1.0, NotRegular("submission.csv was not read", "is a symbolic link"))
     assert other is not None
+    assert (other.code, other.times) == ("not_regular", 1)
     assert [(one.at, one.times) for one in refusals.unreported()] == [(139_999.0, 140_000)]
     assert refusals.unreported() == []
 
 
 def test_refusals_are_counted_on_by_another_runner() -> None:
-    refusals = Refusals([SubmissionRefused(1.0, "is a link", 1), SubmissionRefused(2.0, "is a link", 8)])
+    refusals = Refusals(SubmissionRefused(at, "is a link", "not_regular", at) for at in (1, 8))
     assert refusals.unreported() == []
-    assert refusals.note(3.0, "is a link") is None
-    told = refusals.note(4.0, "is a link")
-    assert told == SubmissionRefused(4.0, "is a link", 10)
+    assert refusals.note(9.0, NotRegular("it is a folder")) is None
+    told = refusals.note(10.0, NotRegular("is a link"))
+    assert told == SubmissionRefused(10.0, "is a link", "not_regular", 10)
 
 
 def test_snapshots_are_thinned_out_and_the_first_and_the_newest_stay(attempt: Path) -> None:
