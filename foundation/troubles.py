@@ -6,10 +6,10 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.clock import Clock
 
-FIRST_WAIT_SECONDS = 5.0
-LONGEST_WAIT_SECONDS = 60.0
+_BACKOFF = Backoff(first=5.0, most=60.0)
 _MOST_SHOWN = 2
 
 Key = TypeVar("Key", bound=Hashable)
@@ -19,7 +19,7 @@ Key = TypeVar("Key", bound=Hashable)
 class _Trouble:
     text: str
     since: float
-    wait: float
+    failures: int
     retry_at: float
 
 
@@ -34,9 +34,9 @@ class Troubles(Generic[Key]):
         """Record a failure of an item, and why."""
         now = self._clock.monotonic()
         before = self._known.get(key)
-        wait = FIRST_WAIT_SECONDS if before is None else min(2 * before.wait, LONGEST_WAIT_SECONDS)
-        since = now if before is None else before.since
-        self._known[key] = _Trouble(text.replace("\n", " "), since, wait, now + wait)
+        since, failures = (now, 1) if before is None else (before.since, before.failures + 1)
+        retry_at = now + _BACKOFF.seconds(failures)
+        self._known[key] = _Trouble(text.replace("\n", " "), since, failures, retry_at)
 
     def clear(self, key: Key) -> None:
         """Record that an item has succeeded."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlebench_console.engine.kaggle.backoff import is_due, wait_seconds
+from mlebench_console.engine.kaggle import BACKOFF, LONGEST_ASKED
 from mlebench_console.engine.kaggle.credentials import Credentials, find_credentials
+from mlebench_console.foundation.backoff import is_due
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database
@@ -16,6 +17,11 @@ from mlebench_console.state.records import KaggleState
 
 _LOOK_SECONDS = 2.0
 _NOTED_SECONDS = 60.0
+
+
+def is_due_for_kaggle(retry_at: float | None, now: float) -> bool:
+    """Return whether it is time to ask Kaggle again."""
+    return is_due(retry_at, now, longest=LONGEST_ASKED * (1.0 + BACKOFF.jitter))
 
 
 class Outage:
@@ -34,13 +40,13 @@ class Outage:
 
     def may_try(self) -> bool:
         """Return whether it is time to try Kaggle again."""
-        return is_due(self.state.retry_at, self._clock.now()) or self._has_other_credentials()
+        return is_due_for_kaggle(self.state.retry_at, self._clock.now()) or self._has_other_credentials()
 
     def tries(self) -> None:
         """Record that a job tries Kaggle now, so that the next one waits even if this job is killed."""
         self._refused = None
         failures = self.state.failures + 1
-        retry_at = self._clock.now() + wait_seconds(failures)
+        retry_at = self._clock.now() + BACKOFF.seconds(failures)
         self._set(replace(self.state, failures=failures, retry_at=retry_at))
 
     def not_asked(self) -> None:
@@ -53,7 +59,8 @@ class Outage:
         if state.unreachable_since is None:
             state = replace(state, unreachable_since=now, failures=1, retry_at=None)
             tried = True
-        retry_at = now + (wait_seconds(state.failures, retry_after) if tried else retry_after or 0.0)
+        asked = retry_after or 0.0
+        retry_at = now + (BACKOFF.seconds(state.failures, at_least=asked) if tried else asked)
         if not tried:  # it started before the outage, and must not count as another failure
             retry_at = max(retry_at, state.retry_at or 0.0)
         self._set(replace(state, retry_at=retry_at, problem=why))

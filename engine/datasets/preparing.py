@@ -24,7 +24,7 @@ from mlebench_console.engine.datasets.prepared.workspace import discard, put_in_
 from mlebench_console.engine.datasets.sources import published, raw_data
 from mlebench_console.engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
 from mlebench_console.engine.demo_data import NOTICE
-from mlebench_console.engine.kaggle.backoff import USUAL_PATIENCE
+from mlebench_console.engine.kaggle import USUAL_PATIENCE
 from mlebench_console.engine.layout import DEMO_DATA, MARKER, SYNTHETIC, DatasetFolder, dataset_folder
 from mlebench_console.foundation.files import write_json
 from mlebench_console.foundation.problems import DataProblem

@@ -16,7 +16,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS, edition_named
 from mlebench_console.engine.claims import Claimed
 from mlebench_console.engine.datasets.limits import Limits
-from mlebench_console.engine.datasets.outage import Outage
+from mlebench_console.engine.datasets.outage import Outage, is_due_for_kaggle
 from mlebench_console.engine.datasets.plans import (
     Options,
     by_priority,
@@ -31,6 +31,7 @@ from mlebench_console.engine.datasets.sources.access import CHECK_ACCESS, state_
 from mlebench_console.engine.datasets.sources.published import SourceFailure
 from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from mlebench_console.engine.kaggle import (
+    BACKOFF,
     CredentialsRefused,
     KaggleFailure,
     KaggleUnreachable,
@@ -38,7 +39,6 @@ from mlebench_console.engine.kaggle import (
     RulesNotAccepted,
     unreachable,
 )
-from mlebench_console.engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT, is_due
 from mlebench_console.engine.layout import dataset_folder, is_demo
 from mlebench_console.engine.space import DiskFull, free_bytes, growth
 from mlebench_console.foundation.clock import Clock
@@ -181,7 +181,7 @@ class DatasetQueue:
             key = _key(dataset)
             if (key in self._blocked and self._blocked[key]()) or self._others_did_it(dataset):
                 continue
-            if not is_due(dataset.retry_at, self._clock.now()):
+            if not is_due_for_kaggle(dataset.retry_at, self._clock.now()):
                 continue
             stage = self._next_stage(dataset)
             if stage is None:
@@ -469,7 +469,7 @@ class DatasetQueue:
         if failing_for > self._patience:
             self.records.failed(dataset, work.stage, problem, DatasetState.FAILED)
         else:  # wait as long as it has been failing so far
-            seconds = max(retry_after or 0.0, min(LONGEST_WAIT, max(FIRST_WAIT, failing_for)))
+            seconds = max(retry_after or 0.0, BACKOFF.seconds_after(failing_for))
             waiting = KaggleUnreachable(problem.what, problem.why)  # nobody has to do anything
             self.records.put_off(dataset, waiting, seconds, failures=dataset.failures)
 

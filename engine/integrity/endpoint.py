@@ -29,6 +29,7 @@ from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.gateway.records import CallOutcome, ModelCall, estimated_tokens, new_id
 from mlebench_console.foundation import files
 from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem, reading
 from mlebench_console.foundation.text import visible
 from mlebench_console.state.usage.model_calls import ModelUse
@@ -37,8 +38,7 @@ Json = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]
 
 TRIES = 5
-LONGEST_WAIT = 120.0
-_FIRST_WAIT = 2.0
+_BACKOFF = Backoff(first=2.0, most=120.0)
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 # Statuses after which no call can succeed.
 _PERMANENT = {401: "it does not accept the key", 403: "the key may not use it", 404: "it does not exist"}
@@ -230,11 +230,10 @@ class Endpoint:
                 return await self._ask_once(api, body)
             except _Temporary as error:
                 failure = NoAnswer(f"{error}, {number + 1} times", error.status)
-                usual = _FIRST_WAIT * 2**number
                 if number + 1 < TRIES:
-                    await self._sleep(
-                        min(LONGEST_WAIT, usual if error.retry_after is None else error.retry_after)
-                    )
+                    asked = error.retry_after
+                    usual = _BACKOFF.seconds(number + 1)
+                    await self._sleep(usual if asked is None else min(_BACKOFF.most, asked))
         raise failure
 
     async def _ask_once(self, api: Api, body: Json) -> Json:

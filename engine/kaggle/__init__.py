@@ -1,11 +1,19 @@
 """Kaggle's API: credentials, a client with retries and timeouts, and downloads that resume.
 
-Its errors are defined here, because the client takes long to import.
+Its errors and how long to wait for it are defined here, because the client takes long to import.
 """
 
 from typing import ClassVar
 
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
+
+BACKOFF = Backoff(first=1.0, most=600.0, jitter=0.25)
+LONGEST_ASKED = 86_400.0
+"""A longer Retry-After of Kaggle is cut to this."""
+
+USUAL_PATIENCE = 300.0
+"""The default for how many seconds to wait for Kaggle; the engine's queue has a schedule of its own."""
 
 
 class RulesNotAccepted(EnvironmentProblem):

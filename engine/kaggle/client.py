@@ -30,8 +30,15 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from mlebench_console.engine.kaggle import KaggleFailure, NotAvailable, RulesNotAccepted, unreachable
-from mlebench_console.engine.kaggle.backoff import LONGEST_ASKED, USUAL_PATIENCE, wait_seconds
+from mlebench_console.engine.kaggle import (
+    BACKOFF,
+    LONGEST_ASKED,
+    USUAL_PATIENCE,
+    KaggleFailure,
+    NotAvailable,
+    RulesNotAccepted,
+    unreachable,
+)
 from mlebench_console.engine.kaggle.credentials import Credentials, find_credentials, none_accepted
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.foundation.clock import Clock, SystemClock
@@ -412,7 +419,7 @@ def retrying(
             if failures == 0 or bytes_gained >= _GAINS_MUCH:
                 failures, since = 0, now
             failures += 1
-            seconds = wait_seconds(failures, trouble.retry_after)
+            seconds = BACKOFF.seconds(failures, at_least=trouble.retry_after or 0.0)
             gets_on = bytes_gained > 0 and failures <= _MOST_SMALL_GAINS
             if now + seconds - since > patience and not gets_on:
                 raise

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mlebench_console.engine.runs.budgets import standings
-from mlebench_console.engine.runs.scheduling import wait_seconds
+from mlebench_console.engine.runs.scheduling import RETRY_BACKOFF
 from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, expected_start
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.text import plural
@@ -230,7 +230,7 @@ def retry_at(database: Database, run: Run) -> float | None:
     found = next((each for each in runs.to_retry(database) if each.id == run.id), None)
     if found is None or found.ended_at is None:
         return None
-    return found.ended_at + wait_seconds(found.failures)
+    return found.ended_at + RETRY_BACKOFF.seconds(found.failures)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.protocol import Order, Stop
 from mlebench_console.foundation import files, jsonlines
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
@@ -413,7 +414,8 @@ class Slurm:
 
     def _seconds_between(self, turn: _Turn) -> float:
         usual = self._poll_seconds * (1 if turn is self._squeue else _OTHERS)
-        return min(usual * 2.0**turn.failures, max(usual, _LONGEST_BACK_OFF_SECONDS))
+        backoff = Backoff(usual, max(usual, _LONGEST_BACK_OFF_SECONDS))
+        return backoff.seconds(turn.failures + 1)
 
     def _partitions(self) -> tuple[str, ...]:
         """Return the partitions that jobs may be in; empty if a profile leaves that open."""

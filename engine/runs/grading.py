@@ -18,6 +18,7 @@ from mlebench_console.engine.grading.grader import report_on, request_for
 from mlebench_console.engine.grading.report import Report, standing_of
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.backoff import Backoff, is_due
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.problems import Problem
@@ -27,8 +28,7 @@ from mlebench_console.state.lifecycle import Outcome, RunState
 from mlebench_console.state.records import Attempt, Grade, Run, Submission, Sweep
 
 # The time between attempts to grade grows with the time since grading first failed, within these bounds.
-_FIRST_WAIT_SECONDS = 30.0
-_LONGEST_WAIT_SECONDS = 900.0
+_BACKOFF = Backoff(first=30.0, most=900.0)
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,7 @@ class LiveGrading:
         if any(work.submission.id == submission.id for work in self._working.values()):
             return False
         retry_at = self._run_of(submission).grading_retry_at
-        # A time further away than the longest wait was set by a wrong clock, and is ignored.
-        return retry_at is None or not 0 < retry_at - self._clock.now() <= _LONGEST_WAIT_SECONDS
+        return is_due(retry_at, self._clock.now(), longest=_BACKOFF.most)
 
     def _work_on(self, submission: Submission) -> _Work:
         sweep = self._sweep_of(submission)
@@ -169,8 +168,7 @@ class LiveGrading:
         self._log(f"grading a submission of run {run.id}", error)
         cause = error.cause if isinstance(error, Problem) else f"{type(error).__name__}: {error}"
         now = self._clock.now()
-        fails_for = now - (run.grading_fails_since or now)
-        retry_at = now + min(max(fails_for, _FIRST_WAIT_SECONDS), _LONGEST_WAIT_SECONDS)
+        retry_at = now + _BACKOFF.seconds_after(now - (run.grading_fails_since or now))
         transitions.grading_failed(
             self._database, submission.attempt_id, cause.replace("\n", " "), retry_at=retry_at, now=now
         )

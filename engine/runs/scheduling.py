@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from mlebench_console.environment.runner.host.readings import Gpu, GpuReader
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.clock import Clock
 
 ALL = -1
 _TOLERANCE = 1e-9
 _READ_SECONDS = 30.0
-_FIRST_WAIT_SECONDS = 30.0
-_LONGEST_WAIT_SECONDS = 900.0
+RETRY_BACKOFF = Backoff(first=30.0, most=900.0)
+"""How long a failed run waits for its retry."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +127,6 @@ def lease(free: Mapping[str, float], count: int, share: float) -> tuple[str, ...
     if len(able) < wanted or (wanted == 0 and count != 0):
         return None
     return tuple(sorted(able, key=lambda uuid: free[uuid])[:wanted])
-
-
-def wait_seconds(failures: int) -> float:
-    """Return how long a failed run waits for its retry: twice as long after each failure, up to a limit."""
-    return min(_FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), _LONGEST_WAIT_SECONDS)
 
 
 class GpuPool:

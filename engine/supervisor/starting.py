@@ -18,7 +18,15 @@ from mlebench_console.engine.providers import model_prices, providers_of
 from mlebench_console.engine.runs import launching
 from mlebench_console.engine.runs.budgets import SharedBudgets
 from mlebench_console.engine.runs.launching import ModelAccess
-from mlebench_console.engine.runs.scheduling import Choice, Demand, Free, GpuPool, choose, lease, wait_seconds
+from mlebench_console.engine.runs.scheduling import (
+    RETRY_BACKOFF,
+    Choice,
+    Demand,
+    Free,
+    GpuPool,
+    choose,
+    lease,
+)
 from mlebench_console.engine.settings import EngineSettings
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.runner import protocol
@@ -349,4 +357,4 @@ class Retrier:
         """Return whether a run has waited long enough since it failed, or was first seen if the clock was set back."""
         now = self._clock.now()
         waited = max(now - (run.ended_at or now), self._clock.monotonic() - seen_at)
-        return waited >= wait_seconds(run.failures)
+        return waited >= RETRY_BACKOFF.seconds(run.failures)

@@ -48,6 +48,7 @@ from mlebench_console.engine.layout import (
 )
 from mlebench_console.engine.space import naming_full_disks, require_space
 from mlebench_console.foundation import manifests
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.files import PARTIAL_SUFFIX, replacing, write_json
 from mlebench_console.foundation.manifests import ListedFile, Manifest, Seal
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
@@ -58,7 +59,7 @@ _AT_ONCE = 8
 _BLOCK = 1 << 20
 _SHORT = 12
 _TRIES = 6
-_LONGEST_WAIT = 60.0
+_BACKOFF = Backoff(first=2.0, most=60.0)
 
 Wait = Callable[[float], None]
 Result = TypeVar("Result")
@@ -378,7 +379,7 @@ def _retried(call: Callable[[], Result], store: Store, wait: Wait) -> Result:
         except Interrupted as cut:
             if failures == _TRIES:
                 raise unreachable(store, cut) from None
-            wait(min(_LONGEST_WAIT, 2.0**failures))
+            wait(_BACKOFF.seconds(failures))
     raise AssertionError
 
 

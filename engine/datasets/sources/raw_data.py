@@ -27,8 +27,7 @@ from mlebench_console.engine.datasets.steps import (
     reporting_wait,
     within,
 )
-from mlebench_console.engine.kaggle import KaggleFailure
-from mlebench_console.engine.kaggle.backoff import USUAL_PATIENCE
+from mlebench_console.engine.kaggle import USUAL_PATIENCE, KaggleFailure
 from mlebench_console.engine.layout import DatasetFolder
 from mlebench_console.engine.space import naming_full_disks, require_space
 from mlebench_console.foundation.problems import DataProblem

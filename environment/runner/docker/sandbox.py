@@ -30,6 +30,7 @@ from mlebench_console.environment.runner.docker.plans import (
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.environment.runner.sandbox import AgentStatus, Unreachable
 from mlebench_console.foundation import files
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem
 
@@ -50,8 +51,7 @@ _STARTED_AT_ONCE = 4
 _STOP_SENT = "stop.sent"
 _KILLED = 137
 _TERMINATED = 143
-_FIRST_RESTART_SECONDS = 1.0
-_LONGEST_RESTART_SECONDS = 60.0
+_RESTARTS = Backoff(first=1.0, most=60.0)
 _SERVICES = {Role.VALIDATION: "the validation server", Role.PROXY: "the proxy to the model hosts"}
 _SIGKILL = 9
 _ENDED_IN = tuple(reversed(Role))  # to Podman the agent depends on its validation server
@@ -294,7 +294,7 @@ class DockerSandbox:
         self._metered: int | None = None
         self._restarting: Future[None] | None = None
         self._restart_at = 0.0
-        self._restart_wait = _FIRST_RESTART_SECONDS / 2
+        self._restarts = 0
 
     def status(self) -> AgentStatus:
         """Return the status of the agent.
@@ -350,8 +350,8 @@ class DockerSandbox:
         for role in roles:
             container = self._host.find(self._order.token, role)
             if container is None or not container.runs:
-                self._restart_wait = min(2 * self._restart_wait, _LONGEST_RESTART_SECONDS)
-                self._restart_at = time.monotonic() + self._restart_wait
+                self._restarts += 1
+                self._restart_at = time.monotonic() + _RESTARTS.seconds(self._restarts)
                 self._restarting = self._host.starters.submit(self._restart, role, container)
                 return
 

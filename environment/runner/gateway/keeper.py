@@ -18,11 +18,11 @@ from mlebench_console.environment.gateway.records import Journal
 from mlebench_console.environment.runner import gateway, protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import locks
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.daemon_log import open_log
 
 START_TRIES = 3
-_FIRST_WAIT_SECONDS = 0.5
-_LONGEST_WAIT_SECONDS = 60.0
+_RESTARTS = Backoff(first=0.5, most=60.0)
 _END_SECONDS = 5.0
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
 # The operator's other variables may be secrets, and are kept from the gateway.
@@ -41,7 +41,7 @@ class GatewayKeeper:
         self._process: subprocess.Popen[bytes] | None = None
         self._tries = 0
         self._restart_at = 0.0
-        self._wait = _FIRST_WAIT_SECONDS / 2
+        self._restarts = 0
         self._was_there = False
         self._asked_at: float | None = None
         self._oom_kills = 0
@@ -70,8 +70,8 @@ class GatewayKeeper:
             return
         if time.monotonic() < self._restart_at or (self._attempt / protocol.ENDING).exists():
             return
-        self._wait = min(2 * self._wait, _LONGEST_WAIT_SECONDS)
-        self._restart_at = time.monotonic() + self._wait
+        self._restarts += 1
+        self._restart_at = time.monotonic() + _RESTARTS.seconds(self._restarts)
         if self._was_there or self._tries:
             how, from_outside = self._end()
             record = ServiceRestarted(

@@ -42,6 +42,7 @@ from mlebench_console.environment.runner.process import apptainer, bubblewrap, i
 from mlebench_console.environment.runner.process.containment import Containment, ProcessLimits
 from mlebench_console.environment.runner.protocol import GivenGpus, Order
 from mlebench_console.foundation import folders
+from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.daemon_log import write_log
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problem_codes import ProblemCode
@@ -49,8 +50,7 @@ from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
 EXIT_CLAIMED = 75
 _SERVER_PATIENCE = 120.0  # on a host where a hundred attempts start at once
-_RESTART_SECONDS = 0.5
-_LONGEST_RESTART_SECONDS = 60.0
+_RESTARTS = Backoff(first=0.5, most=60.0)
 _POLL_SECONDS = 0.1
 _END_SECONDS = 5.0
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
@@ -428,8 +428,8 @@ class Shim:
     def _record_end(self, service: _Service, code: int) -> float:
         """Record how a service died, and return the seconds until its restart."""
         lived = time.monotonic() - service.served_at
-        service.early_ends = 0 if lived > _LONGEST_RESTART_SECONDS else service.early_ends + 1
-        wait = min(_RESTART_SECONDS * 2.0 ** max(0, service.early_ends - 1), _LONGEST_RESTART_SECONDS)
+        service.early_ends = 0 if lived > _RESTARTS.most else service.early_ends + 1
+        wait = _RESTARTS.seconds(service.early_ends)
         # An agent can make it exit with another code or run out of memory, and without a sandbox it can kill it.
         killed = code in (0, -signal.SIGTERM, -signal.SIGKILL)
         from_outside = self._isolated and killed and output.oom_kills(_OOM_COUNTERS) == self._oom_kills

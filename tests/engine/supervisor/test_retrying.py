@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlebench_console.engine.runs.scheduling import wait_seconds
+from mlebench_console.engine.runs.scheduling import RETRY_BACKOFF
 from mlebench_console.engine.supervisor.starting import Retrier
 from mlebench_console.state import runs, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -34,7 +34,7 @@ def test_an_infrastructure_failure_is_retried_later_and_later_and_not_for_ever(s
     retrier = Retrier(state, clock)
     for failures in (1, 2):
         fail(state, run, FailureClass.INFRASTRUCTURE, clock)
-        clock.moment += wait_seconds(failures) - 1
+        clock.moment += RETRY_BACKOFF.seconds(failures) - 1
         retrier.step()
         assert runs.get(state, run.id).state is RunState.FAILED
         clock.moment += 1
@@ -83,7 +83,7 @@ def test_a_wall_clock_that_was_set_back_delays_no_retry(state: Database) -> None
     clock.moment -= 500.0
     retrier.step()
     assert runs.get(state, run.id).state is RunState.FAILED
-    clock.steady += wait_seconds(1)
+    clock.steady += RETRY_BACKOFF.seconds(1)
     retrier.step()
     assert runs.get(state, run.id).state is RunState.QUEUED
 
@@ -97,7 +97,7 @@ def test_what_will_be_retried_is_counted_and_nothing_else(state: Database) -> No
     sweeps.set_state(state, "s", SweepState.PAUSED, now=clock.now())
     assert sweeps.counts(state, "s").retrying == 0
     sweeps.set_state(state, "s", SweepState.ACTIVE, now=clock.now())
-    clock.moment += wait_seconds(1)
+    clock.moment += RETRY_BACKOFF.seconds(1)
     Retrier(state, clock).step()
     assert sweeps.counts(state, "s").retrying == 0
     fail(state, run, FailureClass.INFRASTRUCTURE, clock)
