@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.needs.waits import QueuedRun, Wait
     from mlebench_console.engine.requests import LaunchSweep
     from mlebench_console.engine.runs.budgets import BudgetStanding
-    from mlebench_console.engine.scoreboard import Cell, Interim
+    from mlebench_console.engine.scoreboard.model import Cell, Interim
     from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, NoEnd
     from mlebench_console.engine.sweeps.forecast import Forecast, JobsForecast
     from mlebench_console.environment.gateway.records import OpenCall

@@ -80,8 +80,9 @@ def modules_after(code: str) -> set[str]:
         "from mlebench_console.console.cli.program import run; run(['sweep', '--help'])",
         "from mlebench_console.console.cli.program import run; run(['grade-sample', '--help'])",
         "import mlebench_console, mlebench_console.competitions.registry, mlebench_console.engine.control.status",
+        "import mlebench_console.engine.needs.standing",
     ],
-    ids=["help", "help of a group", "help of a command", "packages"],
+    ids=["help", "help of a group", "help of a command", "packages", "needs"],
 )
 def test_starting_up_loads_nothing_heavy(code: str) -> None:
     assert modules_after(code) & HEAVY == set()

@@ -22,7 +22,7 @@ from mlebench_console.engine.control import Answer, EngineStatus
 from mlebench_console.engine.grading.report import Report
 from mlebench_console.engine.model_costs import ModelTotal
 from mlebench_console.engine.rungroups import SubmissionLine
-from mlebench_console.engine.scoreboard import Comparison, Difference, Duel, Row, Side
+from mlebench_console.engine.scoreboard.comparison import Comparison, Difference, Duel, Side
 from mlebench_console.engine.scoreboard.insight import (
     Detectable,
     Effort,
@@ -32,7 +32,7 @@ from mlebench_console.engine.scoreboard.insight import (
     Stability,
     TimePoint,
 )
-from mlebench_console.engine.scoreboard.model import Interim, Standing
+from mlebench_console.engine.scoreboard.model import Interim, Row, Standing
 from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, Timeline
 from mlebench_console.environment.gateway.records import ModelCall
 from mlebench_console.environment.runner.code_snapshots import KeptFile, LeftOut

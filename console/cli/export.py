@@ -14,8 +14,16 @@ import typer
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
 from mlebench_console.console.cli.output import complain, copy_to_clipboard, say, say_json
 from mlebench_console.console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
-from mlebench_console.engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
-from mlebench_console.engine.scoreboard.export import Shortcoming, row_document, shortcomings
+from mlebench_console.engine.scoreboard.aggregation import row_of
+from mlebench_console.engine.scoreboard.export import (
+    RowFormat,
+    Shortcoming,
+    disclose,
+    row_document,
+    row_text,
+    shortcomings,
+)
+from mlebench_console.engine.scoreboard.model import Row
 from mlebench_console.foundation.problems import UsageProblem, writing
 from mlebench_console.foundation.text import plural
 
@@ -187,8 +195,8 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
-    from mlebench_console.engine.scoreboard import published_rows
     from mlebench_console.engine.scoreboard.page import page_of
+    from mlebench_console.engine.scoreboard.published import published_rows
     from mlebench_console.engine.scoreboard.timeline import read_timeline
     from mlebench_console.engine.settings import Prices, read_table
     from mlebench_console.state import sweeps

@@ -486,7 +486,7 @@ def run_ids_of(database: Database, experiment: str | None, runs: Collection[int]
     Raises:
         UsageProblem: it names none, or one that has not ended.
     """
-    from mlebench_console.engine.scoreboard import find_evidence
+    from mlebench_console.engine.scoreboard.own_runs import find_evidence
     from mlebench_console.state import runs as all_runs
 
     if (experiment is None) == (not runs):

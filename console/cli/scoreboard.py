@@ -17,8 +17,7 @@ from mlebench_console.foundation.problems import UsageProblem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mlebench_console.engine.scoreboard import Cell, Evidence, Measure, Row
-    from mlebench_console.engine.scoreboard.model import Costs
+    from mlebench_console.engine.scoreboard.model import Cell, Costs, Evidence, Measure, Row
 
 scoreboard_app = new_app()
 aggregate_app = new_app()
@@ -56,7 +55,7 @@ def evidence_for(
 ) -> Evidence:
     """Load the evidence that the sources of a command name."""
     from mlebench_console.engine.providers import model_prices
-    from mlebench_console.engine.scoreboard import load_evidence
+    from mlebench_console.engine.scoreboard.reports import load_evidence
 
     places = places_of(context)
     prices = model_prices(places.config_file)
@@ -81,13 +80,11 @@ def scoreboard(
     from mlebench_console.competitions import registry
     from mlebench_console.console.views import scoreboard as view
     from mlebench_console.engine.providers import model_prices
-    from mlebench_console.engine.scoreboard import (
-        COLUMNS,
-        imported_evidence,
-        own_evidence,
-        published_rows,
-        row_of,
-    )
+    from mlebench_console.engine.scoreboard.aggregation import row_of
+    from mlebench_console.engine.scoreboard.model import COLUMNS
+    from mlebench_console.engine.scoreboard.own_runs import own_evidence
+    from mlebench_console.engine.scoreboard.published import published_rows
+    from mlebench_console.engine.scoreboard.reports import imported_evidence
     from mlebench_console.state import database
 
     places = places_of(context)
@@ -160,8 +157,8 @@ def aggregate(
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
     from mlebench_console.console.views.scoreboard import COSTS
-    from mlebench_console.engine.scoreboard import MEASURES_BY_INTEREST
     from mlebench_console.engine.scoreboard.export import measures_document
+    from mlebench_console.engine.scoreboard.model import MEASURES_BY_INTEREST
 
     evidence = evidence_for(context, sources, experiment_id)
     lines = _aggregated(evidence, split, by, pad=pad, seeds=num_seeds)
@@ -257,15 +254,13 @@ def compare(
 ) -> None:
     """Compare two experiments by competition, with an exact permutation test and the competitions that decide."""
     from mlebench_console.console.views import scoreboard as view
-    from mlebench_console.engine import scoreboard
+    from mlebench_console.engine.scoreboard.comparison import compare as compare_evidence
+    from mlebench_console.engine.scoreboard.model import Measure
 
-    if measure not in list(scoreboard.Measure):
-        raise UsageProblem(
-            f"there is no measure '{measure}'", "", f"Choose one of {', '.join(scoreboard.Measure)}."
-        )
-    found = scoreboard.compare(
-        evidence_for(context, [first]), evidence_for(context, [second]), measure=scoreboard.Measure(measure)
-    )
+    if measure not in list(Measure):
+        raise UsageProblem(f"there is no measure '{measure}'", "", f"Choose one of {', '.join(Measure)}.")
+    chosen = evidence_for(context, [first]), evidence_for(context, [second])
+    found = compare_evidence(*chosen, measure=Measure(measure))
     if json:
         say_json(asdict(found))
         return

@@ -43,7 +43,8 @@ from mlebench_console.console.views.scoreboard import (
     seeds_by_competition,
     subject_of,
 )
-from mlebench_console.engine.scoreboard import COLUMNS, Measure, Row, Standing, published_rows
+from mlebench_console.engine.scoreboard.model import COLUMNS, Measure, Row, Standing
+from mlebench_console.engine.scoreboard.published import published_rows
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 

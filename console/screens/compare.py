@@ -28,15 +28,8 @@ from mlebench_console.console.views.scoreboard import (
     comparison,
     differences_of,
 )
-from mlebench_console.engine.scoreboard import (
-    MEASURES_BY_INTEREST,
-    Comparison,
-    Difference,
-    Duel,
-    Measure,
-    Side,
-)
-from mlebench_console.engine.scoreboard.comparison import SIGNIFICANT
+from mlebench_console.engine.scoreboard.comparison import SIGNIFICANT, Comparison, Difference, Duel, Side
+from mlebench_console.engine.scoreboard.model import MEASURES_BY_INTEREST, Measure
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state.lifecycle import Outcome
 

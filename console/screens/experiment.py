@@ -19,8 +19,8 @@ from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.tui.widgets.trial_cell import trial_text
 from mlebench_console.console.views.scoreboard import Experiment, Subject, experiment
-from mlebench_console.engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
 from mlebench_console.engine.scoreboard.insight import Insight
+from mlebench_console.engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
 from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural

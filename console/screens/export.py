@@ -26,8 +26,8 @@ from mlebench_console.console.views.scoreboard import (
     or_problem,
     standing_text,
 )
-from mlebench_console.engine.scoreboard import Row, RowFormat, Standing
-from mlebench_console.engine.scoreboard.export import Shortcoming, write_bundle
+from mlebench_console.engine.scoreboard.export import RowFormat, Shortcoming, write_bundle
+from mlebench_console.engine.scoreboard.model import Row, Standing
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 

@@ -48,7 +48,7 @@ from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.sweep import CompetitionRow, SplitGroup, SweepBoard, first_of, sweep_board
 from mlebench_console.engine.model_costs import named
 from mlebench_console.engine.runs.causes import CauseKind
-from mlebench_console.engine.scoreboard import Interim
+from mlebench_console.engine.scoreboard.model import Interim
 from mlebench_console.foundation.amounts import MOST_OF_BUDGET
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState

@@ -15,32 +15,22 @@ from mlebench_console.console.nouns.costs import many
 from mlebench_console.console.tables import TextColumn
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.providers import model_prices
-from mlebench_console.engine.scoreboard import (
-    COLUMNS,
-    Comparison,
-    Difference,
-    Duel,
-    Evidence,
-    Measure,
-    Row,
+from mlebench_console.engine.scoreboard.aggregation import row_of
+from mlebench_console.engine.scoreboard.comparison import Comparison, Difference, Duel, Side, compare
+from mlebench_console.engine.scoreboard.export import (
+    Disclosure,
     RowFormat,
-    Side,
-    Standing,
-    Trial,
-    compare,
+    Shortcoming,
     disclose,
-    find_evidence,
-    imported_evidence,
-    own_evidence,
-    published_rows,
-    row_of,
     row_text,
+    shortcomings,
 )
-from mlebench_console.engine.scoreboard.export import Disclosure, Shortcoming, shortcomings
 from mlebench_console.engine.scoreboard.insight import Insight, insight_of
-from mlebench_console.engine.scoreboard.model import Costs
+from mlebench_console.engine.scoreboard.model import COLUMNS, Costs, Evidence, Measure, Row, Standing, Trial
+from mlebench_console.engine.scoreboard.own_runs import find_evidence, own_evidence
 from mlebench_console.engine.scoreboard.plots import Plot, plots_of
-from mlebench_console.engine.scoreboard.reports import read_import
+from mlebench_console.engine.scoreboard.published import published_rows
+from mlebench_console.engine.scoreboard.reports import imported_evidence, read_import
 from mlebench_console.engine.settings import Prices, read_table
 from mlebench_console.foundation.files import write_text
 from mlebench_console.foundation.problems import Problem, UsageProblem, writing

@@ -16,7 +16,8 @@ from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_
 from mlebench_console.console.nouns.run import RUN, RunRow, run_rows
 from mlebench_console.console.roles import Drawing
 from mlebench_console.engine.needs.standing import SweepStanding, any_medal_of, read_standings
-from mlebench_console.engine.scoreboard import Cell, Interim, Measure, interim_of
+from mlebench_console.engine.scoreboard.aggregation import interim_of
+from mlebench_console.engine.scoreboard.model import Cell, Interim, Measure
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.state import datasets, runs, sweeps

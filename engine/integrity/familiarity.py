@@ -25,7 +25,7 @@ from mlebench_console.competitions.model import Competition, Edition, edition_na
 from mlebench_console.engine.grading.grader import request_for
 from mlebench_console.engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
 from mlebench_console.engine.layout import DESCRIPTION, dataset_folder, descriptions_of, is_prepared
-from mlebench_console.engine.scoreboard import Evidence
+from mlebench_console.engine.scoreboard.model import Evidence
 from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries
 from mlebench_console.environment.gateway.budget import OverBudget
 from mlebench_console.environment.gateway.dialects import Api, Dialect

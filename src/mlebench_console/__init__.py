@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from mlebench_console.competitions.model import Edition, Parameter
     from mlebench_console.engine.grading.report import Report, Validation
-    from mlebench_console.engine.scoreboard import Cell, Evidence, Row
+    from mlebench_console.engine.scoreboard.model import Cell, Evidence, Row
 
 __all__ = [
     "aggregate",
@@ -163,7 +163,7 @@ def leaderboard_row(
     Raises:
         Problem: a source is not found or can't be read. Mixed conditions are in `row.conflict`.
     """
-    from mlebench_console.engine.scoreboard import row_of
+    from mlebench_console.engine.scoreboard.aggregation import row_of
 
     evidence = _evidence(sources, experiment_id, state_dir)
     return row_of(evidence.labelled(agent=agent, llms=llms, hours=hours), pad_missing=pad_missing)

@@ -19,7 +19,8 @@ from mlebench_console.engine.agents import find_agents
 from mlebench_console.engine.images import build, connect, recipes_for
 from mlebench_console.engine.places import own_agents_folder
 from mlebench_console.engine.providers import model_prices
-from mlebench_console.engine.scoreboard import own_evidence, row_of
+from mlebench_console.engine.scoreboard.aggregation import row_of
+from mlebench_console.engine.scoreboard.own_runs import own_evidence
 from mlebench_console.environment.gateway import records
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner import protocol

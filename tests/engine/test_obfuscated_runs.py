@@ -12,7 +12,7 @@ from mlebench_console.competitions.descriptions import obfuscated_description
 from mlebench_console.engine.agents import get_agent, wants_obfuscated
 from mlebench_console.engine.options.sweep import SweepOptions, options_of, resolve
 from mlebench_console.engine.places import Places, own_agents_folder
-from mlebench_console.engine.scoreboard import find_evidence
+from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.environment import __path__ as environment_path
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order

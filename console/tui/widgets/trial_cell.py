@@ -5,8 +5,8 @@ from __future__ import annotations
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES, outcome_sign
 from mlebench_console.console.roles import Piece, Signs
-from mlebench_console.engine.scoreboard import Trial
 from mlebench_console.engine.scoreboard.insight import ending_of
+from mlebench_console.engine.scoreboard.model import Trial
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 
 

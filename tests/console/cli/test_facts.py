@@ -10,7 +10,7 @@ import pytest
 
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.places import Places
-from mlebench_console.engine.scoreboard import Row
+from mlebench_console.engine.scoreboard.model import Row
 from mlebench_console.environment.container.run_log import CUT_MARK
 from mlebench_console.foundation import jsonlines
 from mlebench_console.state import database as state_database

@@ -16,7 +16,8 @@ from mlebench_console.console.screens.board import SORTS, sorted_rows, table_lin
 from mlebench_console.console.screens.run import RunScreen
 from mlebench_console.console.views.scoreboard import Subject, scoreboard
 from mlebench_console.engine.places import Places
-from mlebench_console.engine.scoreboard import Row, published_rows
+from mlebench_console.engine.scoreboard.model import Row
+from mlebench_console.engine.scoreboard.published import published_rows
 from mlebench_console.engine.scoreboard.reports import FOLDER
 from mlebench_console.state.lifecycle import Outcome
 from tests.console import worlds

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mlebench_console.engine.scoreboard import Evidence, Measure, Trial
-from mlebench_console.engine.scoreboard.model import Conditions
+from mlebench_console.engine.scoreboard.model import Conditions, Evidence, Measure, Trial
 
 LEAF = "leaf-classification"
 SPOOKY = "spooky-author-identification"

@@ -7,17 +7,8 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.competitions.registry import splits
-from mlebench_console.engine.scoreboard import (
-    COLUMNS,
-    Cell,
-    Measure,
-    Results,
-    Trial,
-    aggregate,
-    interim_of,
-    results_of,
-)
-from mlebench_console.engine.scoreboard.aggregation import over_seeds
+from mlebench_console.engine.scoreboard.aggregation import aggregate, interim_of, over_seeds
+from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Measure, Results, Trial, results_of
 from mlebench_console.foundation.problems import DataProblem
 
 MEDAL = frozenset({Measure.SUBMISSION, Measure.VALID, Measure.ABOVE_MEDIAN, Measure.GOLD, Measure.ANY_MEDAL})

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from mlebench_console.engine.scoreboard import compare
-from mlebench_console.engine.scoreboard.comparison import permutation_p_value
+from mlebench_console.engine.scoreboard.comparison import compare, permutation_p_value
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 

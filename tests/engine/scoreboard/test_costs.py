@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.engine.scoreboard import (
-    Evidence,
+from mlebench_console.engine.scoreboard.aggregation import costs_of, row_of
+from mlebench_console.engine.scoreboard.export import (
     RowFormat,
     disclose,
-    find_evidence,
-    own_evidence,
-    row_of,
     row_text,
+    trials_frame,
+    verify_bundle,
+    write_bundle,
 )
-from mlebench_console.engine.scoreboard.aggregation import costs_of
-from mlebench_console.engine.scoreboard.export import trials_frame, verify_bundle, write_bundle
 from mlebench_console.engine.scoreboard.insight import insight_of, priced_runs
+from mlebench_console.engine.scoreboard.model import Evidence
+from mlebench_console.engine.scoreboard.own_runs import find_evidence, own_evidence
 from mlebench_console.engine.scoreboard.page import page_of
 from mlebench_console.engine.scoreboard.plots import plots_of, svg
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table

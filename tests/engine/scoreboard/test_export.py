@@ -12,29 +12,22 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.competitions.registry import splits
-from mlebench_console.engine.scoreboard import (
-    COLUMNS,
-    Cell,
-    Evidence,
-    Measure,
-    Row,
-    RowFormat,
-    disclose,
-    find_evidence,
-    row_of,
-    row_text,
-)
-from mlebench_console.engine.scoreboard.aggregation import measures_on
+from mlebench_console.engine.scoreboard.aggregation import measures_on, row_of
 from mlebench_console.engine.scoreboard.export import (
     MANIFEST,
     RUNS,
     Disclosure,
+    RowFormat,
+    disclose,
+    row_text,
     shortcomings,
     verify_bundle,
     write_bundle,
     write_runs,
 )
 from mlebench_console.engine.scoreboard.integrity import IntegritySummary, LayerCounts
+from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Row
+from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.engine.scoreboard.reports import load_evidence
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.problems import DataProblem, ProblemRecord, UsageProblem

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.engine.scoreboard import Cell, Measure, find_evidence
 from mlebench_console.engine.scoreboard.insight import (
     ENDINGS,
     Effort,
@@ -26,6 +25,8 @@ from mlebench_console.engine.scoreboard.insight import (
     shorter_limits,
     stability_of,
 )
+from mlebench_console.engine.scoreboard.model import Cell, Measure
+from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.engine.settings import Prices, read_table
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database as state_database

@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from mlebench_console.engine.scoreboard import RowFormat, disclose, find_evidence, row_of, row_text
-from mlebench_console.engine.scoreboard.export import write_bundle
+from mlebench_console.engine.scoreboard.aggregation import row_of
+from mlebench_console.engine.scoreboard.export import RowFormat, disclose, row_text, write_bundle
+from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.engine.scoreboard.page import page_of
 from mlebench_console.state import integrity, runs, transitions
 from mlebench_console.state.database import Database

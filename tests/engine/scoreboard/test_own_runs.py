@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.competitions.registry import get, splits
-from mlebench_console.engine.scoreboard import Cell, Measure, Row, own_evidence, row_of
+from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.export import RowFormat, disclose, row_text, trials_frame
+from mlebench_console.engine.scoreboard.model import Cell, Measure, Row
+from mlebench_console.engine.scoreboard.own_runs import own_evidence
 from mlebench_console.engine.scoreboard.page import page_of
 from mlebench_console.state import database as state_database
 from mlebench_console.state import experiments, transitions

@@ -11,9 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from mlebench_console.competitions import registry
-from mlebench_console.engine.scoreboard import Evidence, Trial, published_rows, row_of
-from mlebench_console.engine.scoreboard.model import Provenance
+from mlebench_console.engine.scoreboard.aggregation import row_of
+from mlebench_console.engine.scoreboard.model import Evidence, Provenance, Trial
 from mlebench_console.engine.scoreboard.page import page_of
+from mlebench_console.engine.scoreboard.published import published_rows
 from mlebench_console.engine.scoreboard.reports import load_evidence
 from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, MarkKind, Timeline
 from mlebench_console.engine.settings import Prices

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.engine.scoreboard import Evidence, row_of
+from mlebench_console.engine.scoreboard.aggregation import row_of
+from mlebench_console.engine.scoreboard.model import Evidence
 from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries, nice_step, picture, plots_of, svg
 from mlebench_console.engine.scoreboard.reports import load_evidence
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.competitions.registry import splits
-from mlebench_console.engine.scoreboard import COLUMNS, published_rows
-from mlebench_console.engine.scoreboard.published import PUBLISHED_NAME, update_published
+from mlebench_console.engine.scoreboard.model import COLUMNS
+from mlebench_console.engine.scoreboard.published import PUBLISHED_NAME, published_rows, update_published
 from mlebench_console.foundation.problems import DataProblem
 
 

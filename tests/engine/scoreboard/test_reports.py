@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from mlebench_console.engine.rungroups import MAPPING_NAME, METADATA, write_mapping
-from mlebench_console.engine.scoreboard import Measure, row_of
 from mlebench_console.engine.scoreboard.aggregation import (
     by_category,
     by_competition,
     measures_on,
+    row_of,
 )
+from mlebench_console.engine.scoreboard.model import Measure
 from mlebench_console.engine.scoreboard.reports import (
     About,
     import_names,

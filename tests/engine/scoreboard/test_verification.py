@@ -13,7 +13,7 @@ import pytest
 from mlebench_console.competitions.grader import grade
 from mlebench_console.engine.grading.grader import report_on, request_for
 from mlebench_console.engine.grading.report import standing_of
-from mlebench_console.engine.scoreboard import find_evidence, row_of
+from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.audit import audit_of
 from mlebench_console.engine.scoreboard.export import (
     AUDIT,
@@ -23,6 +23,7 @@ from mlebench_console.engine.scoreboard.export import (
     snapshot_path,
     write_bundle,
 )
+from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.engine.scoreboard.verification import verify
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.problems import DataProblem
