@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.authoring.drafts import TODO
@@ -29,14 +29,13 @@ from mlebench_console.competitions.descriptions import description, obfuscated_d
 from mlebench_console.competitions.judging import GradeRequest, Judgement, judge
 from mlebench_console.competitions.model import EDITIONS, Competition, Edition, Parameter
 from mlebench_console.competitions.task import line_at_fault
+from mlebench_console.engine.checks import Check, Health
 from mlebench_console.engine.datasets.plans import Options
 from mlebench_console.engine.datasets.preparing import prepare
 from mlebench_console.engine.grading.report import SCORE_DECIMALS
 from mlebench_console.engine.images.building import PACKAGES_OF_THE_GRADER
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
 from mlebench_console.foundation.workers import Ended, ReportProgress, WorkerPool
-
-Health = Literal["ok", "warn", "fail"]
 
 SEED = 1
 _ANSWERED = ("scored", "rejected", "not_csv", "too_large")
@@ -51,27 +50,10 @@ _LARGE_SAMPLE_BYTES = 20_000
 _FEW_FORMS = 20
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check of a competition.
-
-    Attributes:
-        what: what was checked.
-        health: whether it is right; `warn` is for its author to judge.
-        found: the result as text.
-        detail: more lines, such as a traceback or what to write.
-    """
-
-    what: str
-    health: Health
-    found: str
-    detail: str = ""
-
-
 def check(
     competition_id: str, raw: Path, parameters: Mapping[str, Parameter] | None = None
-) -> Iterator[Finding]:
-    """Check a competition with its raw data, or synthetic ones like them, and yield each finding.
+) -> Iterator[Check]:
+    """Check a competition with its raw data, or synthetic ones like them, and yield the result of each check.
 
     Raises:
         Problem: there is no such competition or raw folder, or its facts can't be read.
@@ -83,11 +65,11 @@ def check(
     try:
         task = registry.load_task(competition)
     except Problem as problem:
-        yield Finding("task", "fail", problem.cause, _trace_of(problem))
+        yield Check(Health.FAIL, problem.cause, _trace_of(problem), name="task")
         return
     missing = [name for name in ("prepare", "grade") if not callable(getattr(task, name, None))]
     if missing:
-        yield Finding("task", "fail", f"task.py has no function {' and no '.join(missing)}")
+        yield Check(Health.FAIL, f"task.py has no function {' and no '.join(missing)}", name="task")
         return
     before = _times_of(raw)
     # another hash seed, so that sets have another order than in this process
@@ -108,13 +90,15 @@ def check(
                 for found in _EditionCheck(
                     competition, edition, raw, parameters, Path(work), pool
                 ).findings():
-                    yield replace(found, what=f"{found.what}, edition {edition}")
+                    yield replace(found, name=f"{found.name}, edition {edition}")
     changed = [name for name, now in _times_of(raw).items() if before.get(name) != now]
     if changed:
-        yield Finding("raw data", "fail", f"prepare has written to the raw folder: {', '.join(changed[:3])}")
+        yield Check(
+            Health.FAIL, f"prepare has written to the raw folder: {', '.join(changed[:3])}", name="raw data"
+        )
 
 
-def _check_files(competition: Competition) -> Iterator[Finding]:
+def _check_files(competition: Competition) -> Iterator[Check]:
     """Check what needs no data."""
     marked = [
         f"{path.name}, line {number}"
@@ -125,24 +109,24 @@ def _check_files(competition: Competition) -> Iterator[Finding]:
     ]
     absent = _absent_in_containers(competition)
     if absent:
-        yield Finding(
-            "imports",
-            "warn",
+        yield Check(
+            Health.WARN,
             f"grading containers have no {', '.join(absent)}: import it inside prepare, or submissions can only be"
             " graded and validated outside containers",
+            name="imports",
         )
     if marked:
-        yield Finding("facts", "fail", f"{TODO} is left in {'; '.join(marked)}")
+        yield Check(Health.FAIL, f"{TODO} is left in {'; '.join(marked)}", name="facts")
     elif not competition.metric.formula:
-        yield Finding("facts", "fail", "metric.formula is empty")
+        yield Check(Health.FAIL, "metric.formula is empty", name="facts")
     elif not registry.is_own(competition) and competition.id not in registry.splits()[competition.complexity]:
-        yield Finding(
-            "facts",
-            "fail",
+        yield Check(
+            Health.FAIL,
             f"complexity is {competition.complexity!r}, but {competition.complexity} in splits.toml does not list it",
+            name="facts",
         )
     else:
-        yield Finding("facts", "ok", f"valid and complete; {registry.source_of(competition)}")
+        yield Check(Health.OK, f"valid and complete; {registry.source_of(competition)}", name="facts")
 
 
 def _absent_in_containers(competition: Competition) -> list[str]:
@@ -174,24 +158,24 @@ class _EditionCheck:
     pool: WorkerPool
     prepared: Path = field(init=False)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Check]:
         """Prepare and yield the findings of all checks; those that a failure makes impossible are left out."""
         try:
             first = self._prepare()
         except _Failure as failure:
-            yield Finding("prepare", "fail", failure.found, failure.trace)
+            yield Check(Health.FAIL, failure.found, failure.trace, name="prepare")
             return
         yield first
         yield from self._check_secrecy()
         yield from self._check_right_submissions()
         form = self._check_form()
         yield form
-        yield from self._check_hostile(form.health != "fail")
-        yield from self._check_description(form.health != "fail")
+        yield from self._check_hostile(form.allows_work)
+        yield from self._check_description(form.allows_work)
 
     # preparation
 
-    def _prepare(self) -> Finding:
+    def _prepare(self) -> Check:
         began = time.perf_counter()
         options = Options(str(self.raw), verify=False)
         try:
@@ -225,18 +209,20 @@ class _EditionCheck:
         )
         differing = sorted(name for name in sums.keys() | other.keys() if sums.get(name) != other.get(name))
         if differing:
-            return Finding(
-                "prepare",
-                "fail",
+            return Check(
+                Health.FAIL,
                 f"{', '.join(differing[:3])} {'differ' if len(differing) > 1 else 'differs'} when the same data are"
                 " prepared twice: prepare depends on the order of a set, on the time, or on unseeded random numbers",
+                name="prepare",
             )
         size = sum(path.stat().st_size for path in self.prepared.rglob("*") if path.is_file())
-        return Finding(
-            "prepare", "ok", f"the same twice: {len(sums)} files, {size:,} bytes, in {seconds:.2f} s"
+        return Check(
+            Health.OK,
+            f"the same twice: {len(sums)} files, {size:,} bytes, in {seconds:.2f} s",
+            name="prepare",
         )
 
-    def _check_secrecy(self) -> Iterator[Finding]:
+    def _check_secrecy(self) -> Iterator[Check]:
         """Check that no public table contains the answers of test rows."""
         answers, sample = self._answers, self._sample
         if answers.suffix != ".csv":
@@ -261,56 +247,60 @@ class _EditionCheck:
             )
             if revealed > len(truth) // 2:
                 name = path.relative_to(self.prepared)
-                yield Finding(
-                    "secrecy", "fail", f"{name} reveals the {', '.join(values)} of {revealed} test rows"
+                yield Check(
+                    Health.FAIL,
+                    f"{name} reveals the {', '.join(values)} of {revealed} test rows",
+                    name="secrecy",
                 )
 
     # correct submissions
 
-    def _check_right_submissions(self) -> Iterator[Finding]:
+    def _check_right_submissions(self) -> Iterator[Check]:
         cut = self.competition.thresholds
         perfect, best = self._perfect, self._judge(self._perfect)
         name = perfect.relative_to(self.prepared)
         if best.score is None:
             yield self._ungraded(f"the perfect submission ({name})", best)
             if best.outcome == "rejected" and self.competition.files.gold_submission is None:
-                yield Finding(
-                    "perfect submission",
-                    "fail",
+                yield Check(
+                    Health.FAIL,
                     "the answers are not a valid submission: have prepare write one and declare it as"
                     " files.gold_submission",
+                    name="perfect submission",
                 )
             return
         medal = cut.medal(round(best.score, SCORE_DECIMALS))
         if medal != "gold":
-            yield Finding(
-                "perfect submission",
-                "fail",
+            yield Check(
+                Health.FAIL,
                 f"{name} scores {best.score:g}, which earns {medal or 'no medal'}: the cut-offs, metric.direction"
                 " or grade are wrong",
+                name="perfect submission",
             )
         else:
-            yield Finding("perfect submission", "ok", f"{name} scores {best.score:g}, gold")
+            yield Check(Health.OK, f"{name} scores {best.score:g}, gold", name="perfect submission")
         sample = self._judge(self._sample)
         if sample.outcome not in _ANSWERED:
             yield self._ungraded("the sample submission", sample)
         elif sample.score is None:
-            yield Finding("sample submission", "warn", f"it is refused: {sample.message}")
+            yield Check(Health.WARN, f"it is refused: {sample.message}", name="sample submission")
         elif sample.score < best.score if cut.is_lower_better else sample.score > best.score:
-            yield Finding(
-                "sample submission",
-                "fail",
+            yield Check(
+                Health.FAIL,
                 f"it scores {sample.score:g}, better than a perfect one: metric.direction is wrong",
+                name="sample submission",
             )
         else:
             medal = cut.medal(round(sample.score, SCORE_DECIMALS))
             worth = f", {medal}: are the cut-offs right?" if medal else ""
-            yield Finding(
-                "sample submission", "warn" if medal else "ok", f"it scores {sample.score:g}{worth}"
+            yield Check(
+                Health.WARN if medal else Health.OK,
+                f"it scores {sample.score:g}{worth}",
+                name="sample submission",
             )
         yield self._check_speed(perfect)
 
-    def _check_speed(self, submission: Path) -> Finding:
+    def _check_speed(self, submission: Path) -> Check:
         from mlebench_console.competitions.kit import tables
 
         began = time.perf_counter()
@@ -322,38 +312,40 @@ class _EditionCheck:
                 tables.read_csv(path)
         reading = time.perf_counter() - began
         slow = grading > _SLOW_FACTOR * reading + _SLOW_SECONDS
-        return Finding(
-            "speed",
-            "warn" if slow else "ok",
+        return Check(
+            Health.WARN if slow else Health.OK,
             f"a grade takes {grading:.3f} s; reading its tables takes {reading:.3f} s"
             + (": look for a loop over rows" if slow else ""),
+            name="speed",
         )
 
-    def _check_form(self) -> Finding:
+    def _check_form(self) -> Check:
         """Check that submissions can be validated for agents without the answers."""
         for name, path in (("the sample submission", self._sample), ("a perfect submission", self._perfect)):
             try:
                 validated = self._judge(path, form_only=True)
             except Problem as problem:
-                return Finding("validation", "fail", str(problem), self._advice())
+                return Check(Health.FAIL, str(problem), self._advice(), name="validation")
             if validated.outcome not in _ANSWERED:
                 line = line_at_fault(self.competition, validated.detail)
-                return Finding(
-                    "validation",
-                    "fail",
+                return Check(
+                    Health.FAIL,
                     f"{name} can't be validated for agents: grade needs something from the answers that the sample"
                     " submission, which replaces them, does not have:"
                     f" {_last_line(validated.detail)}{f' ({line})' if line else ''}",
                     self._advice(),
+                    name="validation",
                 )
             if validated.outcome != "scored" and self._judge(path).outcome == "scored":
-                return Finding(
-                    "validation",
-                    "fail",
+                return Check(
+                    Health.FAIL,
                     f"{name} is graded, but the validation for agents refuses it: {validated.message}",
                     self._advice(),
+                    name="validation",
                 )
-        return Finding("validation", "ok", "submissions are validated for agents with public data alone")
+        return Check(
+            Health.OK, "submissions are validated for agents with public data alone", name="validation"
+        )
 
     def _advice(self) -> str:
         """Suggest a `stand_in_answers` function with the columns of the answers."""
@@ -381,7 +373,7 @@ class _EditionCheck:
 
     # hostile submissions
 
-    def _check_hostile(self, with_form: bool) -> Iterator[Finding]:
+    def _check_hostile(self, with_form: bool) -> Iterator[Check]:
         forms = hostile_forms(self._sample.read_bytes(), random.Random(SEED))  # noqa: S311 no secret depends on it
         unanswered: dict[str, Judgement] = {}
         depending: list[str] = []
@@ -410,34 +402,34 @@ class _EditionCheck:
             first = next(iter(unanswered.values()))
             line = line_at_fault(self.competition, first.detail)
             why = _last_line(first.detail) if first.detail else f"its message is {first.message!r}"
-            yield Finding(
-                "hostile submissions",
-                "fail",
+            yield Check(
+                Health.FAIL,
                 f"{len(unanswered)} of {len(forms)} get neither a score nor a one-line reason:"
                 f" {_listed(list(unanswered))}; the first: {why}{f' ({line})' if line else ''}",
                 first.detail,
+                name="hostile submissions",
             )
         else:
-            yield Finding(
-                "hostile submissions",
-                "ok",
+            yield Check(
+                Health.OK,
                 f"{len(forms)} forms: {valid} scored, {len(forms) - valid} refused",
+                name="hostile submissions",
             )
         if not with_form:
             return
         if depending:
-            yield Finding(
-                "secrecy of answers",
-                "fail",
+            yield Check(
+                Health.FAIL,
                 f"the validation for agents depends on the answers, for {len(depending)} forms: {_listed(depending)}",
+                name="secrecy of answers",
             )
         else:
-            yield Finding("secrecy of answers", "ok", "no validation depends on the answers")
+            yield Check(Health.OK, "no validation depends on the answers", name="secrecy of answers")
         if differing:
-            yield Finding(
-                "validation and grading",
-                "warn",
+            yield Check(
+                Health.WARN,
                 f"validation and grading disagree on {len(differing)} forms: {_listed(differing)}",
+                name="validation and grading",
             )
 
     def _other_answers(self) -> tuple[Path, Path]:
@@ -459,12 +451,12 @@ class _EditionCheck:
 
     # the description
 
-    def _check_description(self, with_form: bool) -> Iterator[Finding]:
+    def _check_description(self, with_form: bool) -> Iterator[Check]:
         competition = self.competition
         try:
             text = description(competition, self.edition)
         except DataProblem as problem:
-            yield Finding("description", "fail", str(problem))
+            yield Check(Health.FAIL, str(problem), name="description")
             return
         faults = list(faults_of(text, competition, self.prepared / "public"))
         try:
@@ -475,10 +467,10 @@ class _EditionCheck:
         if not example:
             faults.append("its section Submission has no example between ```")
         elif unknown := [name for name in example[0] if name not in (*sample[0], "...")]:
-            yield Finding(
-                "description",
-                "fail",
+            yield Check(
+                Health.FAIL,
                 f"its example has the columns {', '.join(unknown)}, which the sample submission does not have",
+                name="description",
             )
         elif with_form and "..." not in example[0]:  # "..." replaces columns if there are too many
             validated = self._judge(self._with_example(example, sample), form_only=True)
@@ -489,10 +481,12 @@ class _EditionCheck:
                     f"the values of its example are not valid in the first rows: {validated.message}"
                 )
         for fault in faults:
-            yield Finding("description", "warn", fault)
+            yield Check(Health.WARN, fault, name="description")
         if not faults:
-            yield Finding(
-                "description", "ok", "it describes files, metric and submission; its example is valid"
+            yield Check(
+                Health.OK,
+                "it describes files, metric and submission; its example is valid",
+                name="description",
             )
 
     def _with_example(self, example: Sequence[Sequence[str]], sample: Sequence[Sequence[str]]) -> Path:
@@ -531,11 +525,14 @@ class _EditionCheck:
             )
         )
 
-    def _ungraded(self, what: str, judgement: Judgement) -> Finding:
+    def _ungraded(self, what: str, judgement: Judgement) -> Check:
         line = line_at_fault(self.competition, judgement.detail)
         found = _last_line(judgement.detail) if judgement.detail else judgement.message
-        return Finding(
-            "grade", "fail", f"{what} is not graded: {found}{f' ({line})' if line else ''}", judgement.detail
+        return Check(
+            Health.FAIL,
+            f"{what} is not graded: {found}{f' ({line})' if line else ''}",
+            judgement.detail,
+            name="grade",
         )
 
 

@@ -17,7 +17,6 @@ from mlebench_console.console.cli.program import PROGRAM, root_command
 from mlebench_console.console.tui.keys import TABLE
 from mlebench_console.console.views.code import DiffLine, FileChange, Hunk, SettingChange
 from mlebench_console.engine.agreement import Agreement, AgreementReport, Graded, SumOf
-from mlebench_console.engine.authoring import Finding
 from mlebench_console.engine.control import Answer, EngineStatus
 from mlebench_console.engine.grading.report import Report
 from mlebench_console.engine.model_costs import ModelTotal
@@ -113,7 +112,7 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         (),
     ),
     ("competitions new", "one object with `competition_id`, `folder`, `is_found`", ()),
-    ("competitions check", "a list of findings", (Finding,)),
+    ("competitions check", "a list with `what`, `health` (`ok`, `warn`, `fail`), `found`, `detail`", ()),
     ("competitions vectors", "one object with `competition_id`, `folder`", ()),
     (
         "competitions defects",

@@ -232,18 +232,24 @@ def check(
 
     Exit code 1 when something is wrong.
     """
-    from mlebench_console.engine.authoring import check as findings_of
+    from mlebench_console.engine.authoring import check as run_checks
+    from mlebench_console.engine.checks import Health
 
-    findings = []
-    for finding in findings_of(competition_id, raw, _parameters(parameter)):
-        findings.append(finding)
+    found = []
+    for one in run_checks(competition_id, raw, _parameters(parameter)):
+        found.append(one)
         if not json:
-            say(f"{finding.health:<5} {finding.what}: {finding.found}")
-            if finding.detail and finding.health != "ok":
-                say("".join(f"      {line}\n" for line in finding.detail.splitlines()).rstrip())
+            say(f"{one.health:<5} {one.name}: {one.text}")
+            if one.next_step and one.health is not Health.OK:
+                say("".join(f"      {line}\n" for line in one.next_step.splitlines()).rstrip())
     if json:
-        say_json([asdict(finding) for finding in findings])
-    if any(finding.health == "fail" for finding in findings):
+        say_json(
+            [
+                {"what": one.name, "health": one.health, "found": one.text, "detail": one.next_step}
+                for one in found
+            ]
+        )
+    if not all(one.allows_work for one in found):
         raise typer.Exit(1)
 
 

@@ -10,8 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +19,7 @@ import typer
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of
 from mlebench_console.console.cli.output import say, say_json, say_wrapped
+from mlebench_console.engine.checks import Check, Health
 from mlebench_console.engine.space import existing, free_bytes
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import names_of_limits, plural
@@ -38,24 +38,6 @@ _DATA_WANTS = 160_000_000_000
 _DOCKER_PATIENCE_SECONDS = 5
 # As in environment/Dockerfile.
 AGENT_UID = 1000
-
-
-class Health(StrEnum):
-    """The result of a check: `warn` limits what can be done, `fail` prevents the work."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check: its finding and, unless it is good, the next step."""
-
-    name: str
-    health: Health
-    found: str
-    next_step: str = ""
 
 
 @app.command()
@@ -91,7 +73,12 @@ def doctor(
             _say_check(check)
             sys.stdout.flush()
     if json:
-        say_json([asdict(check) for check in found])
+        say_json(
+            [
+                {"name": one.name, "health": one.health, "found": one.text, "next_step": one.next_step}
+                for one in found
+            ]
+        )
     if any(check.health is Health.FAIL for check in found):
         raise typer.Exit(EnvironmentProblem.exit_code)
 
@@ -101,7 +88,7 @@ _FOUND = 18
 
 
 def _say_check(check: Check) -> None:
-    say_wrapped(f"{check.health:<4}  {check.name:<10}  {check.found}", more=_FOUND)
+    say_wrapped(f"{check.health:<4}  {check.name:<10}  {check.text}", more=_FOUND)
     if check.next_step:
         say_wrapped(check.next_step, indent=" " * _FOUND, more=0)
 
@@ -126,14 +113,16 @@ def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json:
 
 def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
     if surveyed.offer is None:
-        yield Check("node", Health.FAIL, surveyed.problem, "Give --wait more seconds, or mend the node.")
+        yield Check(Health.FAIL, surveyed.problem, "Give --wait more seconds, or mend the node.", name="node")
         return
     offer = surveyed.offer
     gpus = plural(surveyed.gpus, "GPU")
     age = wording.age(time.time() - offer.at)
     known = age if age == "now" else f"{age} ago"
     memory = wording.size(offer.memory_bytes)
-    yield Check("node", Health.OK, f"{offer.cpus} CPUs for a job, {memory} of memory, {gpus}; tried {known}")
+    yield Check(
+        Health.OK, f"{offer.cpus} CPUs for a job, {memory} of memory, {gpus}; tried {known}", name="node"
+    )
     yield from check_offer(offer)
     yield check_disk(
         "scratch", Path(offer.scratch), needs=0, wants=_STATE_WANTS, free=offer.scratch_free_bytes
@@ -146,9 +135,9 @@ def check_staging(offer: HostOffer | None, staging: str) -> Iterator[Check]:
         return
     if staging == "squashfs" and "squashfuse" not in offer.tools:
         found = "datasets can't be mounted: squashfuse is not installed"
-        yield Check("staging", Health.FAIL, found, 'Install it there, or set staging = "copy".')
+        yield Check(Health.FAIL, found, 'Install it there, or set staging = "copy".', name="staging")
     else:
-        yield Check("staging", Health.OK, f"datasets come to {offer.scratch} ({staging})")
+        yield Check(Health.OK, f"datasets come to {offer.scratch} ({staging})", name="staging")
 
 
 def check_offer(offer: HostOffer) -> Iterator[Check]:
@@ -157,28 +146,28 @@ def check_offer(offer: HostOffer) -> Iterator[Check]:
     unneeded = f"Not needed where {offer.auto} works." if offer.auto else install
     for one in offer.runtimes:
         if one.why_not:
-            yield Check(one.name, Health.WARN, one.why_not, unneeded)
+            yield Check(Health.WARN, one.why_not, unneeded, name=one.name)
         elif one.unenforced:
             step = "Rows disclose it; give --runtime another that enforces more where that matters."
             found = f"works, limits not enforced: {names_of_limits(one.unenforced)}"
-            yield Check(one.name, Health.WARN, found, step)
+            yield Check(Health.WARN, found, step, name=one.name)
         else:
-            yield Check(one.name, Health.OK, "works and enforces all limits")
+            yield Check(Health.OK, "works and enforces all limits", name=one.name)
     if offer.auto:
-        yield Check("auto", Health.OK, f"takes {offer.auto} for agents with exported images")
+        yield Check(Health.OK, f"takes {offer.auto} for agents with exported images", name="auto")
     else:
-        yield Check("auto", Health.WARN, "finds no runtime for exported images", install)
+        yield Check(Health.WARN, "finds no runtime for exported images", install, name="auto")
     if offer.unenforced:
         step = "Have Slurm enforce them by control groups, or take another runtime."
-        yield Check("limits", Health.WARN, offer.limits, step)
+        yield Check(Health.WARN, offer.limits, step, name="limits")
     else:
-        yield Check("limits", Health.OK, offer.limits)
+        yield Check(Health.OK, offer.limits, name="limits")
     if offer.network:
-        yield Check("network", Health.WARN, offer.network, install)
+        yield Check(Health.WARN, offer.network, install, name="network")
     else:
-        yield Check("network", Health.OK, "the networks 'none' and 'models' are enforced")
+        yield Check(Health.OK, "the networks 'none' and 'models' are enforced", name="network")
     tools = ", ".join(f"{name} {version}".strip() for name, version in offer.tools.items())
-    yield Check("programs", Health.OK, tools or "none of the runtimes'")
+    yield Check(Health.OK, tools or "none of the runtimes'", name="programs")
 
 
 def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
@@ -186,7 +175,7 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     from mlebench_console.engine.control import status
 
     # The package can't be installed into a Python that is too old.
-    yield Check("python", Health.OK, f"{platform.python_version()} in {sys.prefix}")
+    yield Check(Health.OK, f"{platform.python_version()} in {sys.prefix}", name="python")
     yield from check_config(places)
     yield check_state(places)
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
@@ -204,7 +193,7 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     running = (
         f"running, process {engine.pid}" if engine.running else "not running; it starts when it is needed"
     )
-    yield Check("engine", Health.OK, running)
+    yield Check(Health.OK, running, name="engine")
 
 
 def check_config(places: Places) -> Iterator[Check]:
@@ -214,17 +203,21 @@ def check_config(places: Places) -> Iterator[Check]:
 
     unknown = unknown_settings(places.config_file)
     for text in unknown:
-        yield Check("config", Health.WARN, text, "Correct or remove it.")
+        yield Check(Health.WARN, text, "Correct or remove it.", name="config")
     try:
         require_usable(places.config_file)
     except UsageProblem as problem:
         if not unknown:
-            yield Check("config", Health.FAIL, problem.cause, problem.next_step or "Correct or remove it.")
+            yield Check(
+                Health.FAIL, problem.cause, problem.next_step or "Correct or remove it.", name="config"
+            )
     else:
         if not unknown:
             is_there = places.config_file.exists()
             yield Check(
-                "config", Health.OK, f"{places.config_file}{'' if is_there else ' is not there: defaults'}"
+                Health.OK,
+                f"{places.config_file}{'' if is_there else ' is not there: defaults'}",
+                name="config",
             )
 
 
@@ -236,16 +229,19 @@ def check_state(places: Places) -> Check:
     kind = file_system_of(base)
     if kind in NETWORK_FILE_SYSTEMS:
         return Check(
-            "state", Health.FAIL, f"{places.state_dir} is on {kind}", "Point --state-dir at a local disk."
+            Health.FAIL,
+            f"{places.state_dir} is on {kind}",
+            "Point --state-dir at a local disk.",
+            name="state",
         )
     if not os.access(base, os.W_OK | os.X_OK):
         return Check(
-            "state",
             Health.FAIL,
             f"{base} is not writable",
             "Change its permissions, or point --state-dir elsewhere.",
+            name="state",
         )
-    return Check("state", Health.OK, f"{places.state_dir} on {kind}")
+    return Check(Health.OK, f"{places.state_dir} on {kind}", name="state")
 
 
 def check_disk(name: str, path: Path, *, needs: int, wants: int, free: int | None = None) -> Check:
@@ -253,10 +249,12 @@ def check_disk(name: str, path: Path, *, needs: int, wants: int, free: int | Non
     free = free_bytes(path) if free is None else free
     found = f"{wording.size(free)} free for {path}"
     if free < needs:
-        return Check(name, Health.FAIL, found, f"At least {wording.size(needs)} is needed; free some space.")
+        return Check(
+            Health.FAIL, found, f"At least {wording.size(needs)} is needed; free some space.", name=name
+        )
     if free < wants:
-        return Check(name, Health.WARN, found, f"{wording.size(wants)} or more is recommended.")
-    return Check(name, Health.OK, found)
+        return Check(Health.WARN, found, f"{wording.size(wants)} or more is recommended.", name=name)
+    return Check(Health.OK, found, name=name)
 
 
 def check_bubblewrap() -> Check:
@@ -265,12 +263,12 @@ def check_bubblewrap() -> Check:
 
     reason = why_unavailable()
     if not reason:
-        return Check("bubblewrap", Health.OK, "agents that run as processes are isolated")
+        return Check(Health.OK, "agents that run as processes are isolated", name="bubblewrap")
     return Check(
-        "bubblewrap",
         Health.WARN,
         f"{reason}; agents that run as processes are not isolated",
         "Install bubblewrap and allow user namespaces, or run trusted agents only.",
+        name="bubblewrap",
     )
 
 
@@ -282,12 +280,12 @@ def check_limits() -> Check:
 
     limits = limits_here(isolated=runtimes.resolve(runtimes.PROCESS) == protocol.BUBBLEWRAP)
     if not limits.unenforced and not limits.is_watched:
-        return Check("limits", Health.OK, limits.in_words())
+        return Check(Health.OK, limits.in_words(), name="limits")
     return Check(
-        "limits",
         Health.WARN,
         limits.in_words(),
         "Start the engine where it may make control groups (as root, or in a systemd session), or use Docker.",
+        name="limits",
     )
 
 
@@ -300,10 +298,10 @@ def check_runtimes(places: Places) -> Iterator[Check]:
     missing = [f"{one.name}: {one.why_not}" for one in offer.runtimes if one.why_not]
     if working:
         names = ", ".join(one.name for one in working)
-        yield Check("images", Health.OK, f"exported images run by {names}; auto takes {offer.auto}")
+        yield Check(Health.OK, f"exported images run by {names}; auto takes {offer.auto}", name="images")
     else:
         step = "Needed for --runtime auto, bubblewrap and apptainer only."
-        yield Check("images", Health.WARN, f"no runtime for exported images: {'; '.join(missing)}", step)
+        yield Check(Health.WARN, f"no runtime for exported images: {'; '.join(missing)}", step, name="images")
 
 
 def check_docker(uid: int) -> Iterator[Check]:
@@ -317,22 +315,22 @@ def check_docker(uid: int) -> Iterator[Check]:
             survives = is_podman(client) or client.info().get("LiveRestoreEnabled", False)
     except EnvironmentProblem as problem:
         unneeded = "Not needed for agents that run as processes."
-        yield Check("docker", Health.WARN, problem.cause, unneeded)
+        yield Check(Health.WARN, problem.cause, unneeded, name="docker")
         return
-    yield Check("docker", Health.OK, f"version {found}")
+    yield Check(Health.OK, f"version {found}", name="docker")
     if not survives:
         yield Check(
-            "docker",
             Health.WARN,
             "live-restore is off: a restart or an upgrade of Docker ends every run",
             'Write {"live-restore": true} to /etc/docker/daemon.json, then reload Docker.',
+            name="docker",
         )
     if uid == AGENT_UID:
         yield Check(
-            "user",
             Health.WARN,
             f"you are user {uid}, as agents in containers are: one that escapes has your rights",
             "Run the engine as another user, or let Docker remap users (userns-remap, rootless).",
+            name="user",
         )
 
 
@@ -344,17 +342,17 @@ def check_gpu() -> Check:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         return Check(
-            "gpu",
             Health.WARN,
             f"no GPU found ({error})",
             "Most agents that train models need one; the demo does not.",
+            name="gpu",
         )
     try:
         handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
         names = [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
     finally:
         pynvml.nvmlShutdown()
-    return Check("gpu", Health.OK, f"{len(names)}: {', '.join(names)}")
+    return Check(Health.OK, f"{len(names)}: {', '.join(names)}", name="gpu")
 
 
 def check_kaggle(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
@@ -364,17 +362,19 @@ def check_kaggle(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
     found = find_credentials(environment, home)
     if not found:
         yield Check(
-            "kaggle", Health.WARN, "no credentials", f"Needed for downloads only. {NO_CREDENTIALS_STEP}"
+            Health.WARN, "no credentials", f"Needed for downloads only. {NO_CREDENTIALS_STEP}", name="kaggle"
         )
     for one in found:
         if one.problem:
             yield Check(
-                "kaggle", Health.WARN, f"{one.source} can't be used: {one.problem}", NO_CREDENTIALS_STEP
+                Health.WARN, f"{one.source} can't be used: {one.problem}", NO_CREDENTIALS_STEP, name="kaggle"
             )
         elif one.file is not None and one.file.stat().st_mode & 0o077:
-            yield Check("kaggle", Health.WARN, f"{one.file} is readable by others", f"chmod 600 {one.file}")
+            yield Check(
+                Health.WARN, f"{one.file} is readable by others", f"chmod 600 {one.file}", name="kaggle"
+            )
         else:
-            yield Check("kaggle", Health.OK, f"credentials in {one.source}")
+            yield Check(Health.OK, f"credentials in {one.source}", name="kaggle")
 
 
 def check_kaggle_online() -> Iterator[Check]:
@@ -385,24 +385,27 @@ def check_kaggle_online() -> Iterator[Check]:
 
     for one, problem in try_credentials(find_credentials()):
         if problem is None:
-            yield Check("kaggle", Health.OK, f"Kaggle accepts the credentials in {one.source}")
+            yield Check(Health.OK, f"Kaggle accepts the credentials in {one.source}", name="kaggle")
         elif isinstance(problem, CredentialsRefused):
             yield Check(
-                "kaggle", Health.WARN, f"Kaggle does not accept those in {one.source}", NO_CREDENTIALS_STEP
+                Health.WARN,
+                f"Kaggle does not accept those in {one.source}",
+                NO_CREDENTIALS_STEP,
+                name="kaggle",
             )
         else:
-            yield Check("kaggle", Health.WARN, f"{one.source}: {problem.cause}", problem.next_step)
+            yield Check(Health.WARN, f"{one.source}: {problem.cause}", problem.next_step, name="kaggle")
 
 
 def check_terminal() -> Check:
     """Check whether the console can be drawn in this terminal."""
     if not sys.stdout.isatty():
-        return Check("terminal", Health.OK, "none (output is redirected); the console needs one")
+        return Check(Health.OK, "none (output is redirected); the console needs one", name="terminal")
     encoding = locale.getencoding()
     size = shutil.get_terminal_size()
     found = f"{os.environ.get('TERM', 'unknown')}, {size.columns}x{size.lines}, {encoding}"
     if encoding.upper().replace("-", "") != "UTF8":
-        return Check("terminal", Health.WARN, found, "Set a UTF-8 locale, such as LANG=C.UTF-8.")
+        return Check(Health.WARN, found, "Set a UTF-8 locale, such as LANG=C.UTF-8.", name="terminal")
     if size.columns < 80 or size.lines < 24:
-        return Check("terminal", Health.WARN, found, "80x24 or larger is recommended.")
-    return Check("terminal", Health.OK, found)
+        return Check(Health.WARN, found, "80x24 or larger is recommended.", name="terminal")
+    return Check(Health.OK, found, name="terminal")

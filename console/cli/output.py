@@ -311,14 +311,14 @@ def _in_lines(texts: Sequence[str], width: int) -> list[str]:
 
 
 # By whether a check lets something pass, and whether it warns.
-_CHECKED = {(True, False): "ok", (True, True): "WARNING", (False, False): "MISSING"}
+_CHECKED = {"ok": "ok", "warn": "WARNING", "fail": "MISSING"}
 
 
 def say_checks(checks: Sequence[Check]) -> None:
     """Write checks, one line each, with the next steps of those that are not good."""
     for check in checks:
-        say(f"{_CHECKED[check.good, check.warns]:<7}  {check.text}")
-        if check.next_step and (check.warns or not check.good):
+        say(f"{_CHECKED[check.health]:<7}  {check.text}")
+        if check.next_step and check.health != "ok":
             say(f"         {check.next_step}")
 
 

@@ -62,9 +62,9 @@ def check(
     from mlebench_console.engine.placements.checks import check_placement
 
     found = tuple(check_placement(places_of(context), placement))
-    is_good = all(one.good for one in found)
+    is_good = all(one.allows_work for one in found)
     if json:
-        say_json({"placement": placement, "good": is_good, "checks": [asdict(one) for one in found]})
+        say_json({"placement": placement, "good": is_good, "checks": [one.document() for one in found]})
     else:
         say_checks(found)
         say()

@@ -160,7 +160,15 @@ def _dry_run(context: typer.Context, launch: LaunchSweep, *, json: bool) -> None
 
     found = forecast(launch, places_of(context), starts_engine=True)
     if json:
-        say_json({"launch": flat(launch), "can_launch": found.can_launch, **asdict(found)})
+        checks = [one.document() for one in found.checks]
+        say_json(
+            {
+                "launch": flat(launch),
+                "can_launch": found.can_launch,
+                **asdict(found),
+                "checks": checks,
+            }
+        )
     else:
         _say_forecast(launch, found)
     if not found.can_launch:

@@ -34,7 +34,7 @@ from mlebench_console.console.views.launch import (
     draft_of_sweep,
     draft_text,
 )
-from mlebench_console.engine.checks import Check, Mend
+from mlebench_console.engine.checks import Check, Remedy
 from mlebench_console.engine.control import Answer
 from mlebench_console.engine.images import BuildStatus, build_status
 from mlebench_console.engine.options.sweep import FORM_OPTIONS, FormGroup
@@ -52,11 +52,11 @@ _TALL_ENOUGH = 40
 # From this width on nearly every field's description fits on one line.
 _WIDE_ENOUGH = 150
 _KEYS = {
-    Mend.PREPARE: ("launch.prepare", "prepares them first"),
-    Mend.ENGINE: ("launch.engine", "starts it"),
-    Mend.BUILD: ("launch.build", "builds them"),
+    Remedy.PREPARE: ("launch.prepare", "prepares them first"),
+    Remedy.ENGINE: ("launch.engine", "starts it"),
+    Remedy.BUILD: ("launch.build", "builds them"),
 }
-_MENDS = {key: mend for mend, (key, _does) in _KEYS.items()}
+_REMEDIES = {key: mend for mend, (key, _does) in _KEYS.items()}
 # The forecast takes so many lines.
 _FORECAST_LINES = 2
 # A check takes at most so many lines.
@@ -168,9 +168,9 @@ class LaunchScreen(ConsoleScreen):
         """Return the word for what a key would do now; empty for keys of fields outside of them, and without need."""
         if key.id in ("field.complete", "launch.back") and not self.is_typing:
             return ""
-        if key.id in _MENDS and not (key.id == "launch.prepare" and self._draft.prepare):
+        if key.id in _REMEDIES and not (key.id == "launch.prepare" and self._draft.prepare):
             checks = () if self._composed is None else self._composed.checks
-            if all(check.good for check in checks if check.mend is _MENDS[key.id]):
+            if all(check.allows_work for check in checks if check.remedy is _REMEDIES[key.id]):
                 return ""
         return super().label_of(key)
 
@@ -222,7 +222,11 @@ class LaunchScreen(ConsoleScreen):
             return
         composed = self._composed
         if composed is None or composed.launch is None or not composed.can_launch:
-            bad = next((check.text for check in composed.checks if not check.good), "") if composed else ""
+            bad = (
+                next((check.text for check in composed.checks if not check.allows_work), "")
+                if composed
+                else ""
+            )
             self.app.say(f"not launched: {bad}" if bad else "something is missing: see below the form")
             return
         action = Action((composed.launch,))
@@ -258,7 +262,7 @@ class LaunchScreen(ConsoleScreen):
 
     def action_build(self) -> None:
         """Start a build of the missing images by the engine; it goes on without this console."""
-        missing = self._composed.missing(Mend.BUILD) if self._composed is not None else ()
+        missing = self._composed.missing(Remedy.BUILD) if self._composed is not None else ()
         if self.app.refuses():
             return
         if self._build.is_running or not missing:
@@ -392,7 +396,7 @@ def _summary(
     lines: list[Pieces] = [heading("checks and forecast", width, signs)]
     if composed is None:
         return lines
-    bad = [check for check in composed.checks if not check.good]
+    bad = [check for check in composed.checks if not check.allows_work]
     drawn = [_check(check, keys, width, signs) for check in bad]
     is_short = sum(map(len, drawn)) + _FORECAST_LINES >= room
     if is_short:
@@ -411,7 +415,7 @@ def _summary(
     lines += _building(composed, build, width, keys)
     lines += _price(composed, width)
     for check in sorted(composed.checks, key=lambda check: not check.warns):
-        if check.good and (with_good or check.warns):
+        if check.allows_work and (with_good or check.warns):
             lines += _check(check, keys, width, signs)
     if len(lines) <= room:
         return lines
@@ -432,7 +436,7 @@ def _building(composed: Composed, build: BuildStatus, width: int, keys: Callable
     if build.is_running:
         head = f"  building {names}  "
         return [((head, "accent"), (foreign(build.line, max(8, width - len(head) - 1)).rstrip(), "dim"))]
-    missing = composed.missing(Mend.BUILD)
+    missing = composed.missing(Remedy.BUILD)
     if build.problem is None or not set(missing) & set(build.names or missing):
         return []
     again = f"; {keys('launch.build')} builds again"
@@ -541,11 +545,11 @@ def _fields(groups: Iterable[FormGroup], draft: Draft) -> Iterable[Widget]:
 
 
 def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -> list[Pieces]:
-    good = check.good and not check.warns
+    good = check.allows_work and not check.warns
     sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
     mend = ""
-    if check.mend is not None and not check.good:
-        key, does = _KEYS[check.mend]
+    if check.remedy is not None and not check.allows_work:
+        key, does = _KEYS[check.remedy]
         mend = f"   {keys(key)} {does}"
     told = f"warning: {check.text}" if check.warns else check.text
     role: Role = "text" if good else "warn"

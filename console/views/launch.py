@@ -9,7 +9,7 @@ from typing import Any
 
 from mlebench_console.competitions import registry
 from mlebench_console.engine.agents import Agent, find_agents, get_agent
-from mlebench_console.engine.checks import Check, Mend, failed
+from mlebench_console.engine.checks import Check, Health, Remedy, failed
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.options.sweep import (
     FORM_OPTIONS,
@@ -131,14 +131,14 @@ class Composed:
     @property
     def can_launch(self) -> bool:
         """Whether it is valid and all checks have passed."""
-        return self.launch is not None and all(check.good for check in self.checks)
+        return self.launch is not None and all(check.allows_work for check in self.checks)
 
-    def missing(self, mend: Mend) -> tuple[str, ...]:
+    def missing(self, remedy: Remedy) -> tuple[str, ...]:
         """Return what is missing and can be provided by a given kind of remedy."""
         return tuple(
             subject
             for check in self.checks
-            if check.mend is mend and not check.good
+            if check.remedy is remedy and not check.allows_work
             for subject in check.subjects
         )
 
@@ -166,7 +166,7 @@ def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Compos
             why["agent"] = problem.what  # the forecast's checks show the details
     else:
         several = ", ".join(agent.id for agent in agents_known(draft.texts["agents_dir"])[:_AGENTS_NAMED])
-        wrong.insert(0, Check(False, f"choose an agent: {several}"))
+        wrong.insert(0, Check(Health.FAIL, f"choose an agent: {several}"))
     try:
         launch = completed(replace(options, competitions=None), chosen, places)
     except Problem as problem:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import edition_named
-from mlebench_console.engine.checks import Check, failed
+from mlebench_console.engine.checks import Check, Health, failed
 from mlebench_console.engine.layout import dataset_folder, is_prepared
 from mlebench_console.engine.placements.commands import (
     Job,
@@ -211,17 +211,17 @@ def known_placements(places: Places) -> list[PlacementFacts]:
 def check_placement(places: Places, name: str) -> Iterator[Check]:
     """Check everything about a placement that can be checked without submitting a job."""
     if name == HERE:
-        yield Check(True, f"runs are processes or containers of {socket.gethostname()}: see 'doctor'")
+        yield Check(Health.OK, f"runs are processes or containers of {socket.gethostname()}: see 'doctor'")
         return
     try:
         profile = profile_named(name, places.config_file)
         commands = SlurmCommands(os.environ)
-        yield Check(True, f"Slurm's commands are here: {commands.version()}")
+        yield Check(Health.OK, f"Slurm's commands are here: {commands.version()}")
         ours = [job for job in commands.jobs() if job.name.startswith(job_prefix(places.state_dir))]
     except Problem as problem:
         yield failed(problem)
         return
-    yield Check(True, f"Slurm answers; {_jobs_in_words(ours)}")
+    yield Check(Health.OK, f"Slurm answers; {_jobs_in_words(ours)}")
     for check in (_check_partition, _check_nodes, _check_account, _check_records, _check_job):
         try:
             yield from check(commands, profile)
@@ -237,8 +237,8 @@ def staging_tools(profile: SlurmProfile) -> Check:
     how = f"public data come to nodes' own disks ({profile.staging})"
     if profile.staging == protocol.SQUASHFS and shutil.which("mksquashfs") is None:
         text = f"{how}, and mksquashfs is not installed here: only datasets that have an image can be used"
-        return Check(True, text, "Install squashfs-tools.", warns=True)
-    return Check(True, how)
+        return Check(Health.WARN, text, "Install squashfs-tools.")
+    return Check(Health.OK, how)
 
 
 def _jobs_in_words(ours: list[Job]) -> str:
@@ -250,22 +250,20 @@ def _jobs_in_words(ours: list[Job]) -> str:
 def _check_partition(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
     wanted = _partitions(commands, profile)
     if not wanted and not profile.partition:
-        yield Check(False, "no partition is this cluster's default", "Name one: partition = ...")
+        yield Check(Health.FAIL, "no partition is this cluster's default", "Name one: partition = ...")
         return
     missing = [name for name in filter(None, profile.partition.split(",")) if name not in wanted]
     if missing:
         known = ", ".join(sorted(name for name in commands.partitions() if name))
-        yield Check(False, f"there is no partition '{missing[0]}'", f"Choose one of {known}.")
+        yield Check(Health.FAIL, f"there is no partition '{missing[0]}'", f"Choose one of {known}.")
     for name, partition in wanted.items():
         what = f"partition {name}" if name else "the default partition"
         limit = partition.limit_seconds
         ends = "has no time limit" if limit is None else f"ends jobs after {_span(limit)}"
         if partition.has_nodes:
-            yield Check(True, f"{what} {ends}")
+            yield Check(Health.OK, f"{what} {ends}")
         else:
-            yield Check(
-                True, f"{what} {ends}, and no node of it takes jobs now", "They would wait.", warns=True
-            )
+            yield Check(Health.WARN, f"{what} {ends}, and no node of it takes jobs now", "They would wait.")
 
 
 def _check_nodes(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
@@ -276,7 +274,7 @@ def _check_nodes(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Che
     gpus = sum(node.gpus for node in found)
     cpus = sum(node.cpus or 0 for node in found)
     text = f"{len(found)} nodes with {cpus} processors and {gpus} GPUs, {len(away)} of them away"
-    yield Check(True, text)
+    yield Check(Health.OK, text)
     if not gpus and profile.gres == SlurmProfile().gres:
         return
     one = gres_option(1, profile)
@@ -284,9 +282,9 @@ def _check_nodes(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Che
         commands.try_out(job_options_of(_SMALL_WITH_GPU, profile, 0.0))
     except SlurmRefuses as problem:
         step = "Write gres in its table as 'scontrol show node' names it; sweeps without GPUs need none."
-        yield Check(True, f"no GPU can be had as {one}: {problem.why}", step, warns=True)
+        yield Check(Health.WARN, f"no GPU can be had as {one}: {problem.why}", step)
     else:
-        yield Check(True, f"a GPU can be had as {one}")
+        yield Check(Health.OK, f"a GPU can be had as {one}")
 
 
 def _check_account(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
@@ -294,11 +292,11 @@ def _check_account(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[C
     if known is None:
         if profile.account or profile.qos:
             text = "this Slurm keeps no accounts: account and qos can't be checked, and may mean nothing"
-            yield Check(True, text, "Take them out, unless the cluster's people name them.", warns=True)
+            yield Check(Health.WARN, text, "Take them out, unless the cluster's people name them.")
         return
     _require_account(commands, profile)
     named = profile.account or "the default one"
-    yield Check(True, f"you may charge {named}" + (f" with qos {profile.qos}" if profile.qos else ""))
+    yield Check(Health.OK, f"you may charge {named}" + (f" with qos {profile.qos}" if profile.qos else ""))
 
 
 def _check_records(commands: SlurmCommands, _profile: SlurmProfile) -> Iterator[Check]:
@@ -306,9 +304,9 @@ def _check_records(commands: SlurmCommands, _profile: SlurmProfile) -> Iterator[
         commands.ended([_TRIED_NAME], "now-1hours")
     except NoAccounting as problem:
         text = f"Slurm keeps no records of jobs ({problem.why})"
-        yield Check(True, f"{text}: how a job ended is known from its own report and squeue")
+        yield Check(Health.OK, f"{text}: how a job ended is known from its own report and squeue")
     else:
-        yield Check(True, "Slurm keeps records of jobs (sacct)")
+        yield Check(Health.OK, "Slurm keeps records of jobs (sacct)")
 
 
 def _check_job(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
@@ -316,10 +314,10 @@ def _check_job(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check
     needed = job_seconds(_SMALL, profile, 0.0)
     if limit is not None and limit < needed:
         text = f"even a run of {_span(_SMALL.time_limit_seconds)} needs a job of {needed / 60:.0f} minutes"
-        yield Check(False, f"{text}, which its partition ends before", "Name another partition.")
+        yield Check(Health.FAIL, f"{text}, which its partition ends before", "Name another partition.")
         return
     message = commands.try_out(job_options_of(_SMALL, profile, 0.0)).message
-    yield Check(True, f"Slurm would take a small job: {message or 'it does not say when'}")
+    yield Check(Health.OK, f"Slurm would take a small job: {message or 'it does not say when'}")
 
 
 def _check_folders(places: Places, commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
@@ -339,15 +337,15 @@ def _check_folders(places: Places, commands: SlurmCommands, profile: SlurmProfil
         needed = os.W_OK | os.X_OK if writes else os.R_OK | os.X_OK
         if not os.access(base, needed):
             yield Check(
-                False,
+                Health.FAIL,
                 f"{what}: {folder} can't be {'written' if writes else 'read'}",
                 "Change its permissions.",
             )
         elif is_one_box or kind in NETWORK_FILE_SYSTEMS:
-            yield Check(True, f"{what}: {folder} on {kind}")
+            yield Check(Health.OK, f"{what}: {folder} on {kind}")
         else:
             step = "Put it where every node sees it at the same path; ignore this where they do."
-            yield Check(True, f"{what}: {folder} is on {kind}, which nodes may not see", step, warns=True)
+            yield Check(Health.WARN, f"{what}: {folder} is on {kind}, which nodes may not see", step)
 
 
 def _span(seconds: float) -> str:

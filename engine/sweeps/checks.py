@@ -17,7 +17,7 @@ from mlebench_console.competitions.task import refuse_excluded
 from mlebench_console.engine import agent_snapshots
 from mlebench_console.engine.agent_snapshots import version_of
 from mlebench_console.engine.agents import Agent, leaves_out_kwargs, required_secrets, start_command
-from mlebench_console.engine.checks import Check, Mend, failed
+from mlebench_console.engine.checks import Check, Health, Remedy, failed
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.datasets import is_ready, plan
 from mlebench_console.engine.images import connect, find_exported, images_of_runs
@@ -121,7 +121,7 @@ def check_all(
         yield failed(problem)
     if existing_sweep is not None:
         text = f"sweep {existing_sweep.id} exists already and is the same: nothing would be launched"
-        yield Check(True, text, warns=True)
+        yield Check(Health.WARN, text)
         return
     yield from check_launch(launch, places, _environment_of(engine), capacity)
     yield _disk(launch, capacity.free_disk, disk_needed)
@@ -205,10 +205,10 @@ def check_launch(
 def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
     if engine.running:
         slots = f" with {engine.slots:g} slots" if engine.slots is not None else ""
-        return Check(True, f"the engine is running{slots}")
+        return Check(Health.OK, f"the engine is running{slots}")
     if starts_engine:
-        return Check(True, "the engine is not running; the launch starts it")
-    return Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE)
+        return Check(Health.OK, "the engine is not running; the launch starts it")
+    return Check(Health.FAIL, "the engine is not running", "mlebench-console engine start", Remedy.ENGINE)
 
 
 def _agent(
@@ -222,16 +222,16 @@ def _agent(
     except Problem as problem:
         yield failed(problem)
         return
-    yield Check(True, f"agent {agent.id} in {agent.folder}")
+    yield Check(Health.OK, f"agent {agent.id} in {agent.folder}")
     yield from _time_limit(spec.conditions, agent)
     if leaves_out_kwargs(agent):
         text = f"its kwargs are not passed to it: the kwargs_type '{agent.kwargs_type}' is not known"
-        yield Check(True, text, f"Use argparse or omegaconf in {agent.folder}.", warns=True)
+        yield Check(Health.WARN, text, f"Use argparse or omegaconf in {agent.folder}.")
     if providers:
         grants = spec.conditions.models.grants
         granted = f", granted {_named(grants)}" if grants else ""
         names = _named(tuple(provider.name for provider in providers))
-        yield Check(True, f"model calls to {names} go through the gateway{granted}")
+        yield Check(Health.OK, f"model calls to {names} go through the gateway{granted}")
     yield from _runtime(spec, agent, providers, places)
 
 
@@ -265,7 +265,7 @@ def _time_limit(conditions: RunConditions, agent: Agent) -> Iterator[Check]:
         text = f"agent {agent.id} plans for {limit_text(planned / 3600)}"
         ended = f"its runs are ended after {limit_text(conditions.time_limit_seconds / 3600)}"
         step = f"Give --hours {planned / 3600:.4g}, or lower {_PLANNED_SECONDS} in its config.yaml."
-        yield Check(True, f"{text}, {ended}", step, warns=True)
+        yield Check(Health.WARN, f"{text}, {ended}", step)
 
 
 def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
@@ -296,8 +296,8 @@ def _runtime(
             yield from _without_daemon(kind, "processes of this host", conditions, agent, providers, places)
             taken = runtimes.choose(kind, _image_file(conditions, agent, places), existing(places.state_dir))
             if taken != kind:
-                yield Check(True, f"the runtime '{kind}' is {taken} here")
-            yield Check(True, f"limits of runs: {runtimes.enforced_limits(taken).in_words()}")
+                yield Check(Health.OK, f"the runtime '{kind}' is {taken} here")
+            yield Check(Health.OK, f"limits of runs: {runtimes.enforced_limits(taken).in_words()}")
             return
         _check_policy(conditions, agent)
         yield from _network(conditions, agent, providers, _TO_MODELS)
@@ -322,10 +322,10 @@ def _without_daemon(
     isolated = "not isolated" if kind == protocol.PLAIN else f"isolated by {kind}"
     if kind == protocol.AUTO:
         isolated = "isolated by the first runtime that works there"
-    yield Check(True, f"runs are {what}, {isolated}")
+    yield Check(Health.OK, f"runs are {what}, {isolated}")
     image = _image_file(conditions, agent, places)
     if image is not None:
-        yield Check(True, f"the image {image.name} is exported: {image.path}")
+        yield Check(Health.OK, f"the image {image.name} is exported: {image.path}")
     if kind == protocol.PLAIN:
         yield from _keys_within_reach(providers)
     else:
@@ -362,7 +362,7 @@ def _on_nodes(
         if resources.memory_bytes is None and "mem" not in profile.leave_out:
             step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
             raise UsageProblem("a job without a memory limit may get a whole node", "", step)
-        yield Check(True, estimate(spec, profile).said)
+        yield Check(Health.OK, estimate(spec, profile).said)
     except Problem as problem:
         yield failed(problem)
 
@@ -404,10 +404,10 @@ def _offers(kind: str, agent: Agent, placement: str, places: Places) -> Iterator
     if lacking:
         text = f"the runtime '{kind}' does not work on {_named(tuple(lacking), 'node')}"
         step = f"See why: mlebench-console doctor --placement {placement}"
-        yield Check(True, f"{text}, of {len(offers)} kinds examined", step, warns=True)
+        yield Check(Health.WARN, f"{text}, of {len(offers)} kinds examined", step)
     else:
         kinds = "the one kind" if len(offers) == 1 else f"all {len(offers)} kinds"
-        yield Check(True, f"the runtime '{kind}' works on {kinds} of nodes examined")
+        yield Check(Health.OK, f"the runtime '{kind}' works on {kinds} of nodes examined")
 
 
 def _keys_within_reach(providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
@@ -415,7 +415,7 @@ def _keys_within_reach(providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
     names = tuple(provider.key for provider in providers if provider.key)
     if names:
         text = f"agents that are not isolated can read {_named(names)} in the operator's own processes"
-        yield Check(True, text, f"Give --runtime {protocol.DOCKER} or {protocol.BUBBLEWRAP}.", warns=True)
+        yield Check(Health.WARN, text, f"Give --runtime {protocol.DOCKER} or {protocol.BUBBLEWRAP}.")
 
 
 def _network(
@@ -429,7 +429,7 @@ def _network(
         text = (
             f"agent {agent.id} has {_named(keys)}, but can't reach any service on the network '{_NO_NETWORK}'"
         )
-        yield Check(True, text, f"Give --gateway PROVIDER, {some}, or --network open.", warns=True)
+        yield Check(Health.WARN, text, f"Give --gateway PROVIDER, {some}, or --network open.")
 
 
 def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
@@ -439,10 +439,10 @@ def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
         if fault := image.fault(client):
             faults.setdefault(fault, []).append(image.name)
     if not faults:
-        return Check(True, f"the images {' and '.join(image.name for image in wanted)} are built")
+        return Check(Health.OK, f"the images {' and '.join(image.name for image in wanted)} are built")
     text = "; ".join(f"{fault}: {_named(tuple(names), 'image')}" for fault, names in faults.items())
     names = tuple(name for some in faults.values() for name in some)
-    return Check(False, text, build_command(names, agents_dir), Mend.BUILD, names)
+    return Check(Health.FAIL, text, build_command(names, agents_dir), Remedy.BUILD, names)
 
 
 def _refuse_container_options(conditions: RunConditions, agent: Agent, kind: str) -> None:
@@ -545,14 +545,14 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
     count = len(spec.competitions)
     if not missing:
         whose = spec.competitions[0] if count == 1 else f"all {count} competitions"
-        yield Check(True, f"the data of {whose} are prepared")
+        yield Check(Health.OK, f"the data of {whose} are prepared")
         folders = {
             name: dataset_folder(registry.get(name), places.data_dir, edition) for name in spec.competitions
         }
         demo = tuple(name for name, folder in folders.items() if is_demo(folder))
         if demo:
             text = f"{len(demo)} of {count} datasets are demo data, which give no results: {_named(demo)}"
-            yield Check(True, text, warns=True)
+            yield Check(Health.WARN, text)
         return
     if spec.prepare_missing or spec.demo or spec.raw_dir:
         try:
@@ -562,37 +562,37 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
             yield failed(problem)
             return
         text = f"{len(missing)} of {count} datasets will be prepared first: {_named(missing)}"
-        yield Check(True, text, mend=Mend.PREPARE, subjects=missing)
+        yield Check(Health.OK, text, remedy=Remedy.PREPARE, subjects=missing)
         return
     text = f"{len(missing)} of {count} datasets are not prepared: {_named(missing)}"
     if count == 1:
         text = f"the dataset of {missing[0]} is not prepared"
     step = f"mlebench-console prepare -c {missing[0]}, or launch with --prepare"
-    yield Check(False, text, step, Mend.PREPARE, missing)
+    yield Check(Health.FAIL, text, step, Remedy.PREPARE, missing)
 
 
 def _size(resources: Resources, capacity: HostCapacity) -> Iterator[Check]:
     set_in = "or change the [engine] table of config.toml"
     if resources.cpus > capacity.cpus:
         text = f"a run takes {resources.cpus:g} CPUs, this engine has {capacity.cpus:g}"
-        yield Check(False, text, f"give fewer with --cpus, {set_in}")
+        yield Check(Health.FAIL, text, f"give fewer with --cpus, {set_in}")
     memory, most = resources.memory_bytes, capacity.memory_bytes
     if memory and most is not None and memory > most:
         text = f"a run may take {gigabytes(memory)} of memory, this engine has {gigabytes(most)}"
-        yield Check(False, text, f"give less with --memory-gb, {set_in}")
+        yield Check(Health.FAIL, text, f"give less with --memory-gb, {set_in}")
     if resources.gpus and capacity.gpus is not None:
         enough = 0 < capacity.gpus >= resources.gpus
         takes = "all GPUs" if resources.gpus < 0 else plural(resources.gpus, "GPU")
         text = f"a run takes {takes}, this host has {capacity.gpus}"
-        yield Check(enough, text, "" if enough else "give fewer with --gpus")
+        yield Check(Health.OK if enough else Health.FAIL, text, "" if enough else "give fewer with --gpus")
 
 
 def _disk(launch: LaunchSweep, free: int | None, needed: int | None) -> Check:
     if free is None:
-        return Check(True, "the free space on the state's disk is not known")
+        return Check(Health.OK, "the free space on the state's disk is not known")
     limit = launch.spec.conditions.disk_limit_bytes
     if needed is None and limit is None:
-        return Check(True, f"{gigabytes(free)} are free for runs; how much they need is not known yet")
+        return Check(Health.OK, f"{gigabytes(free)} are free for runs; how much they need is not known yet")
     use = f"all runs need about {gigabytes(needed)}" if needed is not None else ""
     if needed is None and limit is not None:
         needed = limit * launch.run_count
@@ -600,10 +600,10 @@ def _disk(launch: LaunchSweep, free: int | None, needed: int | None) -> Check:
     assert needed is not None  # set by one of the two
     text = f"{use}, {gigabytes(free)} are free"
     if needed <= free:
-        return Check(True, text)
+        return Check(Health.OK, text)
     # Only a warning: the disk use of runs is an estimate, and space may be freed while they run.
     step = "free space on the state's disk, or give a --state-dir on a larger disk"
-    return Check(True, text, step, warns=True)
+    return Check(Health.WARN, text, step)
 
 
 def _named(names: tuple[str, ...], one: str = "") -> str:

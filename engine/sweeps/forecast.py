@@ -128,7 +128,7 @@ class Forecast:
     @property
     def can_launch(self) -> bool:
         """Whether all checks are good."""
-        return all(check.good for check in self.checks)
+        return all(check.allows_work for check in self.checks)
 
 
 def forecast(

@@ -41,7 +41,7 @@ def create(
         Problem: the first reason why it can't be done; nothing is created then.
     """
     for check in checks:
-        if not check.good:
+        if not check.allows_work:
             raise UsageProblem(check.text, "", check.next_step)
     spec, edition = launch.spec, edition_named(launch.spec.conditions.edition)
     missing = {

@@ -15,7 +15,8 @@ import pytest
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.authoring.hostile import hostile_forms
 from mlebench_console.engine import authoring
-from mlebench_console.engine.authoring import Finding, check
+from mlebench_console.engine.authoring import check
+from mlebench_console.engine.checks import Check, Health
 from mlebench_console.engine.datasets.steps import no_report
 from mlebench_console.foundation.workers import WorkerPool
 from tests.competitions.test_own_competition import ID, OWN
@@ -99,9 +100,9 @@ class Harbours:
         path.write_text(text.replace(before, after, 1))
         registry.clear_caches()
 
-    def fault(self) -> Finding:
+    def fault(self) -> Check:
         """The first thing that is wrong."""
-        return next(each for each in check(ID, self.folder / "raw") if each.health != "ok")
+        return next(each for each in check(ID, self.folder / "raw") if each.health is not Health.OK)
 
 
 @pytest.mark.parametrize(
@@ -226,9 +227,9 @@ def test_a_fault_of_an_author_is_found_and_named_with_its_place(
 ) -> None:
     harbours.change(file, before, after)
     fault = harbours.fault()
-    assert fault.what == what
-    assert re.search(found, fault.found), fault.found
-    assert detail in fault.detail
+    assert fault.name == what
+    assert re.search(found, fault.text), fault.text
+    assert detail in fault.next_step
 
 
 def test_the_order_of_a_set_in_what_is_prepared_is_found(harbours: Harbours) -> None:
@@ -237,7 +238,7 @@ def test_the_order_of_a_set_in_what_is_prepared_is_found(harbours: Harbours) -> 
         PREPARED,
         PREPARED + '\n    (job.public / "harbours").write_text(" ".join(set(table["harbour"])))',
     )
-    assert harbours.fault().found.startswith("public/harbours differs when the same data are prepared twice")
+    assert harbours.fault().text.startswith("public/harbours differs when the same data are prepared twice")
 
 
 def test_a_grade_that_needs_more_of_the_answers_gets_the_function_to_write_which_then_helps(
@@ -245,11 +246,9 @@ def test_a_grade_that_needs_more_of_the_answers_gets_the_function_to_write_which
 ) -> None:
     harbours.change("task.py", GRADED, NEEDS_HARBOURS)
     fault = harbours.fault()
-    assert fault.what == "validation, edition v1"
-    assert (
-        "that the sample submission, which replaces them, does not have: KeyError: 'harbour'" in fault.found
-    )
-    advice, _, function = fault.detail.partition("\n\n")
+    assert fault.name == "validation, edition v1"
+    assert "that the sample submission, which replaces them, does not have: KeyError: 'harbour'" in fault.text
+    advice, _, function = fault.next_step.partition("\n\n")
     assert advice.endswith("import PublicData from mlebench_console.competitions.task:")
     assert 'data.table("test.csv", columns=' in function
     harbours.change("task.py", "def grade(", f"{function}\n\ndef grade(")
@@ -258,7 +257,7 @@ def test_a_grade_that_needs_more_of_the_answers_gets_the_function_to_write_which
         "import Grading, Preparation",
         "import Grading, Preparation, PublicData\nimport pandas as pd",
     )
-    assert [each for each in check(ID, harbours.folder / "raw") if each.health == "fail"] == []
+    assert [each for each in check(ID, harbours.folder / "raw") if each.health is Health.FAIL] == []
 
 
 def test_verdicts_that_depend_on_the_answers_are_found(harbours: Harbours, in_short: None) -> None:
@@ -269,10 +268,10 @@ def test_verdicts_that_depend_on_the_answers_are_found(harbours: Harbours, in_sh
         '    checks.row_count(case.submission, case.submission.reindex(range(lines - 1)), "none")',
     )
     fault = harbours.fault()
-    assert fault.what == "secrecy of answers, edition v1"
-    assert "the validation for agents depends on the answers" in fault.found
+    assert fault.name == "secrecy of answers, edition v1"
+    assert "the validation for agents depends on the answers" in fault.text
 
 
 def test_a_preparation_that_writes_to_the_raw_data_is_found(harbours: Harbours, in_short: None) -> None:
     harbours.change("task.py", PREPARED, PREPARED + '\n    (job.raw / "notes.txt").write_text("seen")')
-    assert harbours.fault().found == "prepare has written to the raw folder: notes.txt"
+    assert harbours.fault().text == "prepare has written to the raw folder: notes.txt"

@@ -19,6 +19,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.judging import GradeRequest, judge
 from mlebench_console.console.cli.program import PROGRAM, run
 from mlebench_console.engine.authoring import check
+from mlebench_console.engine.checks import Health
 from tests.conformance.trees import Vector, describe
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-competition.md"
@@ -147,7 +148,7 @@ def test_one_of_the_benchmark_must_be_named_in_its_split(
     monkeypatch.setattr(registry, "_HOME", tmp_path)
     monkeypatch.delenv(registry.OWN_VARIABLE)
     first = next(check(VISITS, home / EXAMPLES[VISITS]))
-    assert (first.health, first.found) == (
+    assert (first.health, first.text) == (
         "fail",
         "complexity is 'dev', but dev in splits.toml does not list it",
     )
@@ -155,6 +156,6 @@ def test_one_of_the_benchmark_must_be_named_in_its_split(
     assert entry is not None
     (tmp_path / "splits.toml").write_text(splits.replace("dev = [\n", entry.group(1)))
     registry.clear_caches()
-    assert next(check(VISITS, home / EXAMPLES[VISITS])).health == "ok"
+    assert next(check(VISITS, home / EXAMPLES[VISITS])).health is Health.OK
     assert VISITS in registry.read_split("dev")
     registry.clear_caches()

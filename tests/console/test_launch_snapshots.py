@@ -15,7 +15,7 @@ from mlebench_console.console.cli.program import shell
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.theme import DARK, MONOCHROME, Palette
 from mlebench_console.console.views.launch import Composed
-from mlebench_console.engine.checks import Check, Mend
+from mlebench_console.engine.checks import Check, Health, Remedy
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.sweeps.forecast import Forecast, PastRuns, schedule
@@ -28,28 +28,28 @@ LITE = registry.splits()["lite"]
 LAUNCH = LaunchSweep(spec=spec_of("aide", "", LITE, 3, 86_400.0, runtime="docker", gpus=1), concurrency=8)
 KNOWN = PastRuns({name: 3600.0 * (5 + place % 19) for place, name in enumerate(LITE[::2])})
 GOOD = (
-    Check(True, "the engine is running with 36 slots"),
-    Check(True, "agent aide, version 0123456789ab"),
-    Check(True, "the images aide and mlebench-grader are there"),
-    Check(True, "the data of all 22 competitions are prepared"),
-    Check(True, "a run takes 1 GPU, this host has 4"),
-    Check(True, "all runs hold about 158.4 GB, 2,104.0 GB are free"),
+    Check(Health.OK, "the engine is running with 36 slots"),
+    Check(Health.OK, "agent aide, version 0123456789ab"),
+    Check(Health.OK, "the images aide and mlebench-grader are there"),
+    Check(Health.OK, "the data of all 22 competitions are prepared"),
+    Check(Health.OK, "a run takes 1 GPU, this host has 4"),
+    Check(Health.OK, "all runs hold about 158.4 GB, 2,104.0 GB are free"),
 )
 MISSING = (
-    Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE),
+    Check(Health.FAIL, "the engine is not running", "mlebench-console engine start", Remedy.ENGINE),
     Check(
-        False,
+        Health.FAIL,
         "agent 'aide' cannot be launched: the environment variable OPENAI_API_KEY is not set",
         "export OPENAI_API_KEY=... where the engine is started",
     ),
-    Check(False, "not built: images aide, mlebench-grader", "build them", Mend.BUILD, ("aide",)),
-    Check(False, "2 of 22 datasets are not prepared: a, b", "prepare them", Mend.PREPARE, ("a", "b")),
+    Check(Health.FAIL, "not built: images aide, mlebench-grader", "build them", Remedy.BUILD, ("aide",)),
+    Check(Health.FAIL, "2 of 22 datasets are not prepared: a, b", "prepare them", Remedy.PREPARE, ("a", "b")),
     *GOOD[4:],
 )
 
 # No run would ever start: each takes more GPUs than there are.
 NEVER = tuple(
-    Check(False, "a run takes 8 GPUs, this host has 4", "give fewer with --gpus")
+    Check(Health.FAIL, "a run takes 8 GPUs, this host has 4", "give fewer with --gpus")
     if "GPU" in check.text
     else check
     for check in MISSING

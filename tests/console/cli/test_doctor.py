@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mlebench_console.console.cli import doctor
-from mlebench_console.console.cli.doctor import Health
+from mlebench_console.engine.checks import Health
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import survey
 from mlebench_console.environment.runner.process import containment
@@ -99,7 +99,7 @@ def test_kaggle_credentials_of_every_kind_are_found_but_never_shown(
         path.chmod(mode)
     found, *_ = doctor.check_kaggle(variables, tmp_path)
     assert found.health is health
-    assert told in found.found
+    assert told in found.text
     assert SECRET not in repr(found)
 
 
@@ -109,8 +109,8 @@ def test_a_docker_engine_that_does_not_answer_is_named_with_the_reason(
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     (found,) = doctor.check_docker(0)
     assert found.health is Health.WARN
-    assert f"unix://{tmp_path}/docker.sock" in found.found
-    assert "No such file" in found.found
+    assert f"unix://{tmp_path}/docker.sock" in found.text
+    assert "No such file" in found.text
 
 
 class Daemon(BaseHTTPRequestHandler):
@@ -154,10 +154,10 @@ def test_what_would_end_or_endanger_long_runs_in_docker_is_told(
         monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.server_port}")
         first, *others = doctor.check_docker(uid)
         server.shutdown()
-    assert (first.health, first.found) == (Health.OK, "version 20.10.24")
+    assert (first.health, first.text) == (Health.OK, "version 20.10.24")
     assert [check.health for check in others] == [Health.WARN] * warnings
     assert all(check.next_step for check in others)
-    told = " ".join(check.found for check in others)
+    told = " ".join(check.text for check in others)
     assert ("live-restore is off" in told) == (not live_restore)
     assert ("user 1000" in told) == (uid == 1000)
 
@@ -178,7 +178,7 @@ def test_what_holds_limits_of_processes_is_told(
     monkeypatch.setattr(containment, "limits_here", lambda *, isolated: held)
     found = doctor.check_limits()
     assert found.health is health
-    assert told in found.found
+    assert told in found.text
 
 
 def test_what_a_node_does_not_hold_has_a_next_step(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_what_a_node_does_not_hold_has_a_next_step(tmp_path: Path) -> None:
     )
     for changed in (offer, replace(offer, auto="", network="nothing isolates", unenforced=("memory",))):
         found = list(doctor.check_offer(changed))
-        assert all(check.next_step for check in found if check.health != "ok")
-    told = {check.name: check.found for check in doctor.check_offer(offer)}
+        assert all(check.next_step for check in found if check.health is not Health.OK)
+    told = {check.name: check.text for check in doctor.check_offer(offer)}
     assert told["bubblewrap"] == "works and enforces all limits"
     assert told["apptainer"] == "works, limits not enforced: processors"
 

@@ -367,7 +367,7 @@ def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
         memory_gb="-1",
     )
     composed = compose(draft, places, RUNNING)
-    told = " | ".join(f"{check.text} {check.next_step}" for check in composed.checks if not check.good)
+    told = " | ".join(f"{check.text} {check.next_step}" for check in composed.checks if not check.allows_work)
     for part in (
         "none-such",
         "Did you mean spooky-author-identification",

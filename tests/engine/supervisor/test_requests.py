@@ -212,7 +212,7 @@ def test_a_launch_that_can_not_work_creates_nothing_and_a_dry_run_says_the_same(
     with pytest.raises(RefusedRequest) as refused:
         requester.launch(**arguments)
     assert telling in str(refused.value)
-    wrong = [check for check in requester.dry_run(**arguments).checks if not check.good]
+    wrong = [check for check in requester.dry_run(**arguments).checks if not check.allows_work]
     assert str(refused.value) == str(UsageProblem(wrong[0].text, "", wrong[0].next_step))
     assert sweeps.all_sweeps(requester.state) == []
     assert datasets.all_datasets(requester.state) == []
@@ -264,7 +264,7 @@ def test_an_agents_folder_that_can_not_be_kept_is_refused_before_and_at_the_laun
     (folder / "config.yaml").write_text("linked:\n  start: linked/start.sh\n")
     (folder / "out").symlink_to("../../elsewhere")
     asked = {"agent_id": "linked", "agents_dir": str(tmp_path / "agents")}
-    (wrong,) = (check for check in requester.dry_run(**asked).checks if not check.good)
+    (wrong,) = (check for check in requester.dry_run(**asked).checks if not check.allows_work)
     with pytest.raises(RefusedRequest, match="which is not in linked") as refused:
         requester.launch(**asked)
     assert str(refused.value) == f"{wrong.text}\n{wrong.next_step}"
@@ -285,7 +285,7 @@ def test_more_gpus_than_the_host_has_are_refused_before_and_at_the_launch(
     monkeypatch.setattr("mlebench_console.engine.sweeps.checks.connect", lambda _seconds: None)
     monkeypatch.setattr("mlebench_console.engine.sweeps.checks.images_of_runs", lambda _agent: ())
     asked = {"runtime": "docker", "gpus": 1}
-    (wrong,) = (check for check in requester.dry_run(**asked).checks if not check.good)
+    (wrong,) = (check for check in requester.dry_run(**asked).checks if not check.allows_work)
     with pytest.raises(RefusedRequest, match="a run takes 1 GPU, this host has 0"):
         requester.launch(**asked)
     assert "this host has 0" in wrong.text
@@ -301,9 +301,9 @@ def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refu
     with pytest.raises(RefusedRequest, match="already a sweep 'named': it differs in seeds"):
         requester.launch(name="named", seeds=3)
     (_, same) = requester.dry_run(name="named").checks
-    assert same.good and same.warns and "nothing would be launched" in same.text
+    assert same.allows_work and same.warns and "nothing would be launched" in same.text
     (_, other, *_) = requester.dry_run(name="named", seeds=3).checks
-    assert not other.good and "already a sweep 'named': it differs in seeds" in other.text
+    assert not other.allows_work and "already a sweep 'named': it differs in seeds" in other.text
     assert len(sweeps.all_sweeps(requester.state)) == 1
 
 

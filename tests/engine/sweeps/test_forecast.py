@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.competitions import registry
-from mlebench_console.engine.checks import Mend
+from mlebench_console.engine.checks import Remedy
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.control.status import publish
 from mlebench_console.engine.layout import dataset_folder
@@ -88,9 +88,9 @@ def test_a_start_ramp_keeps_starts_apart_and_nothing_is_planned_where_nothing_fi
 def test_everything_that_is_missing_is_told_with_its_next_step(ready: tuple[Places, Database]) -> None:
     places, _ = ready
     found = forecast(launch(places, competitions=(COMPETITION, "leaf-classification"), cpus=10_000.0), places)
-    missing = {check.mend: check for check in found.checks if not check.good}
-    assert missing.keys() == {Mend.ENGINE, Mend.PREPARE, None}
-    assert missing[Mend.PREPARE].subjects == ("leaf-classification",)
+    missing = {check.remedy: check for check in found.checks if not check.allows_work}
+    assert missing.keys() == {Remedy.ENGINE, Remedy.PREPARE, None}
+    assert missing[Remedy.PREPARE].subjects == ("leaf-classification",)
     assert all(check.next_step for check in missing.values())
     assert not found.can_launch and not found.planned
 
@@ -125,7 +125,7 @@ def test_secrets_are_looked_for_by_name(ready: tuple[Places, Database], tmp_path
     (folder / "config.yaml").write_text(config)
     found = forecast(launch(places, agent="keyed", agents_dir=str(folder.parent)), places)
     (check,) = (check for check in found.checks if "keyed" in check.text)
-    assert not check.good and "MISSING_KEY" in check.text + check.next_step
+    assert not check.allows_work and "MISSING_KEY" in check.text + check.next_step
 
 
 @pytest.mark.usefixtures("bubblewrap")
