@@ -25,12 +25,12 @@ from mlebench_console.competitions.registry import OWN_VARIABLE, get, is_own
 from mlebench_console.competitions.task import line_at_fault
 from mlebench_console.foundation.bubblewrap import proc
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
-from mlebench_console.foundation.workers import Ended, Limits, Progressed, ReportProgress, WorkerPool
+from mlebench_console.foundation.workers import Ended, JobLimits, Progressed, ReportProgress, WorkerPool
 
 PER_PROCESS = 100
 """How many submissions a process grades in turn where many are graded at once."""
 
-LIMITS = Limits(wall_seconds=3600, cpu_seconds=1800, memory_bytes=16 << 30, open_files=256, file_bytes=0)
+LIMITS = JobLimits(wall_seconds=3600, cpu_seconds=1800, memory_bytes=16 << 30, open_files=256, file_bytes=0)
 """The resources that grading one submission may use; far above what any real one needs."""
 
 _TRIES = 3
@@ -96,7 +96,7 @@ class Grader:
     Only one thread may use it at a time.
     """
 
-    def __init__(self, limits: Limits = LIMITS, *, per_process: int = 1) -> None:
+    def __init__(self, limits: JobLimits = LIMITS, *, per_process: int = 1) -> None:
         """Prepare the worker pool; no process is started yet.
 
         Args:
@@ -291,7 +291,7 @@ def _broken(work: _Work, judgement: Judgement) -> Problem:
     )
 
 
-def grade(request: GradeRequest, limits: Limits = LIMITS) -> Judgement:
+def grade(request: GradeRequest, limits: JobLimits = LIMITS) -> Judgement:
     """Grade one submission; later calls in this process reuse the worker, which has loaded the libraries.
 
     Raises:

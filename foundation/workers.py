@@ -50,7 +50,7 @@ Excess = Literal["wall", "cpu", "memory"]
 
 
 @dataclass(frozen=True)
-class Limits:
+class JobLimits:
     """The limits of one job; None means no limit.
 
     Attributes:
@@ -131,7 +131,7 @@ class WorkerPool:
         self._environment = environment
         self._wrapper = wrapper
         self._server: subprocess.Popen[bytes] | None = None
-        self._jobs: dict[int, Limits] = {}
+        self._jobs: dict[int, JobLimits] = {}
         self._last = 0
         self._pending = b""
 
@@ -139,7 +139,7 @@ class WorkerPool:
         self,
         function: str,
         arguments: Mapping[str, Any],
-        limits: Limits | None = None,
+        limits: JobLimits | None = None,
         *,
         fresh: bool = False,
     ) -> int:
@@ -152,7 +152,7 @@ class WorkerPool:
             fresh: run it in a new process.
         """
         self._last += 1
-        limits = limits or Limits()
+        limits = limits or JobLimits()
         self._jobs[self._last] = limits
         if self._server is None:
             self._server = self._start_server()
@@ -462,7 +462,7 @@ class _Server:
             _write_line(messages, outcome | {"waits": not (is_last or "error" in outcome)})
 
         try:
-            _limit(Limits(**job["limits"]), used)
+            _limit(JobLimits(**job["limits"]), used)
             module, _, name = job["function"].partition(":")
             function = getattr(importlib.import_module(module), name)
             say({"value": function(**job["arguments"], report_progress=report_progress)})
@@ -540,7 +540,7 @@ class _Server:
                 os.killpg(pid, signal.SIGKILL)
 
 
-def _limit(limits: Limits, used: int) -> None:
+def _limit(limits: JobLimits, used: int) -> None:
     """Set this process's limits for a job; `used` seconds of its processor time went to earlier jobs."""
     cpu_seconds = None if limits.cpu_seconds is None else used + limits.cpu_seconds
     for kind, value in (

@@ -29,7 +29,7 @@ from mlebench_console.environment.validation_server.multipart import (
 from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.daemon_log import write_log
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.foundation.workers import Limits
+from mlebench_console.foundation.workers import JobLimits
 
 MAX_CONNECTIONS = 16
 _LINGER_BYTES = 4 << 20
@@ -45,7 +45,7 @@ class Validity:
 
 
 def check_form(
-    competition_id: str, edition: Edition, prepared: Path, submission: Path, limits: Limits = LIMITS
+    competition_id: str, edition: Edition, prepared: Path, submission: Path, limits: JobLimits = LIMITS
 ) -> Validity:
     """Check the form of a file in a limited process; nobody may write to the file meanwhile.
 

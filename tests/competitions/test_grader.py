@@ -22,7 +22,7 @@ from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner.host import readings
 from mlebench_console.environment.validation_server.server import check_form
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
-from mlebench_console.foundation.workers import Limits
+from mlebench_console.foundation.workers import JobLimits
 from tests.competitions.prepared import prepared
 from tests.engine.harness import eventually
 
@@ -98,7 +98,7 @@ def test_a_limit_that_a_submission_exceeds_is_named_in_the_same_words_wherever_i
 ) -> None:
     wanted = write_grader(competition, f"{OF_AGENTS} {body}")
     wall_seconds = 4 if "sleep" in body else 600  # on a busy machine little work takes long
-    limits = Limits(wall_seconds=wall_seconds, cpu_seconds=1, memory_bytes=1 << 30)
+    limits = JobLimits(wall_seconds=wall_seconds, cpu_seconds=1, memory_bytes=1 << 30)
     # the defaults of Grader, which all use
     monkeypatch.setattr(Grader.__init__, "__defaults__", (limits,))
     data_dir, message = competition / "data", f"Grading the submission {words}."
@@ -131,7 +131,7 @@ def test_trouble_of_the_grader_is_never_held_against_a_submission(
     competition: Path, body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = write_grader(competition, body)
-    limits = Limits(cpu_seconds=1, memory_bytes=1 << 30)
+    limits = JobLimits(cpu_seconds=1, memory_bytes=1 << 30)
     monkeypatch.setattr(Grader.__init__, "__defaults__", (limits,))
     data_dir, submission = competition / "data", theirs(competition)
     grader._shared.close()
@@ -168,7 +168,7 @@ def test_a_limit_that_is_exceeded_beside_others_counts_only_if_it_is_exceeded_al
     siblings = "open(f'/proc/{os.getppid()}/task/{os.getppid()}/children').read().split()"
     sleep = f"time.sleep(1); time.sleep(60 if len({siblings}) > 1 else 0)"
     wanted = write_grader(competition, f"import time; {sleep}; return 0.5")
-    monkeypatch.setattr(Grader.__init__, "__defaults__", (Limits(wall_seconds=4),))
+    monkeypatch.setattr(Grader.__init__, "__defaults__", (JobLimits(wall_seconds=4),))
     with Grader() as own:
         both = [replace(wanted, submission=theirs(competition)) for _ in range(2)]
         found = [result.judgement for _, result in own.grade_all(both, at_once=2)]

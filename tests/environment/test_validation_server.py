@@ -27,7 +27,7 @@ from mlebench_console.environment.validation_server.server import (
     check_form,
     make_server,
 )
-from mlebench_console.foundation.workers import Limits
+from mlebench_console.foundation.workers import JobLimits
 from tests.engine.harness import eventually
 
 SCRIPT = Path(environment.__path__[0]) / "validate_submission.sh"
@@ -337,7 +337,7 @@ def test_a_machine_without_memory_for_any_check_harms_no_server_and_no_submissio
 ) -> None:
     file = tmp_path / "submission.csv"
     file.write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
-    told = check_form("spaceship-titanic", "v1", prepared, file, Limits(memory_bytes=48 << 20))
+    told = check_form("spaceship-titanic", "v1", prepared, file, JobLimits(memory_bytes=48 << 20))
     assert told.valid is None
 
 

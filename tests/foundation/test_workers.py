@@ -13,7 +13,7 @@ import pytest
 from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner.host import readings
 from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem
-from mlebench_console.foundation.workers import Ended, Limits, Progressed, WorkerPool
+from mlebench_console.foundation.workers import Ended, JobLimits, Progressed, WorkerPool
 from tests.engine.harness import eventually
 
 JOBS = "tests.foundation.jobs"
@@ -33,7 +33,7 @@ def pool() -> Iterator[WorkerPool]:
     made.close()
 
 
-def run(pool: WorkerPool, name: str, limits: Limits | None = None, **arguments: object) -> Ended:
+def run(pool: WorkerPool, name: str, limits: JobLimits | None = None, **arguments: object) -> Ended:
     """Run one job and wait for its end."""
     (ended,) = wait_for(pool, [pool.start(f"{JOBS}:{name}", arguments, limits)])
     return ended
@@ -85,13 +85,13 @@ def test_jobs_run_side_by_side(pool: WorkerPool) -> None:
 @pytest.mark.parametrize(
     ("name", "limits", "exceeded"),
     [
-        ("burn", Limits(wall_seconds=0.2), "wall"),
-        ("burn", Limits(cpu_seconds=1), "cpu"),
-        ("allocate", Limits(memory_bytes=1 << 30), "memory"),
+        ("burn", JobLimits(wall_seconds=0.2), "wall"),
+        ("burn", JobLimits(cpu_seconds=1), "cpu"),
+        ("allocate", JobLimits(memory_bytes=1 << 30), "memory"),
     ],
 )
 def test_a_job_over_its_limits_dies_alone_and_its_limit_is_named(
-    pool: WorkerPool, name: str, limits: Limits, exceeded: str
+    pool: WorkerPool, name: str, limits: JobLimits, exceeded: str
 ) -> None:
     arguments = {"count": 4 << 30} if name == "allocate" else {}
     ended = run(pool, name, limits, **arguments)
@@ -101,9 +101,9 @@ def test_a_job_over_its_limits_dies_alone_and_its_limit_is_named(
 
 
 def test_files_are_limited_in_number_and_size(pool: WorkerPool, tmp_path: Path) -> None:
-    too_large = run(pool, "write", Limits(file_bytes=0), path=str(tmp_path / "new"))
+    too_large = run(pool, "write", JobLimits(file_bytes=0), path=str(tmp_path / "new"))
     assert "File too large" in str(too_large.problem)
-    too_many = run(pool, "open_many", Limits(open_files=64))
+    too_many = run(pool, "open_many", JobLimits(open_files=64))
     assert "Too many open files" in str(too_many.problem)
 
 
@@ -171,10 +171,10 @@ def test_jobs_that_run_at_once_are_in_different_processes(sharing_pool: WorkerPo
 
 
 def test_every_job_of_a_process_has_limits_of_its_own(sharing_pool: WorkerPool) -> None:
-    limits = Limits(cpu_seconds=1)
+    limits = JobLimits(cpu_seconds=1)
     for _ in range(2):  # together they take more than one of them may
         assert isinstance(run(sharing_pool, "process_after", limits, cpu_seconds=0.7).value, int)
-    late = run(sharing_pool, "burn", Limits(wall_seconds=0.2))
+    late = run(sharing_pool, "burn", JobLimits(wall_seconds=0.2))
     assert (late.exceeded, late.reused) == ("wall", True)
     assert not run(sharing_pool, "process_after", limits, cpu_seconds=0).reused
 

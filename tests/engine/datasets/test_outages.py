@@ -21,7 +21,7 @@ from mlebench_console.engine.kaggle import CredentialsRefused, KaggleUnreachable
 from mlebench_console.engine.kaggle.credentials import Credentials
 from mlebench_console.engine.layout import dataset_folder
 from mlebench_console.foundation.problems import EnvironmentProblem
-from mlebench_console.foundation.workers import Ended, Limits, WorkerPool
+from mlebench_console.foundation.workers import Ended, JobLimits, WorkerPool
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import Dataset, DatasetState
@@ -54,7 +54,7 @@ class Jobs(WorkerPool):
         self,
         function: str,
         arguments: Mapping[str, Any],
-        limits: Limits | None = None,
+        limits: JobLimits | None = None,
         *,
         fresh: bool = False,
     ) -> int:
