@@ -1,4 +1,7 @@
-"""Locks between processes of one host, which the kernel releases when their holder dies."""
+"""Locks between processes of one host, which the kernel releases when their holder dies.
+
+Locks between hosts and users of a shared file system are in `engine.claims`.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +17,38 @@ _TRY_SECONDS = 0.02
 
 
 class FileLock:
-    """An exclusive `flock` on a file; the file itself stays and may name its holder.
+    """A `flock` on a file; the file itself stays, and holds data or the name of its holder.
 
     The kernel releases the lock when the last descriptor is closed, so a killed holder never leaves a
     stale one. Child programs inherit it only if its descriptor is passed to them.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, follow_links: bool = True) -> None:
         self.path = path
+        self._flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
         self._descriptor: int | None = None
 
-    def acquire(self, *, note: str = "") -> bool:
-        """Take the lock if it is free and write `note` (who holds it) into the file."""
+    def acquire(self, *, note: str | None = None, shared: bool = False, wait: bool = False) -> bool:
+        """Take the lock, and return False if it is not free.
+
+        Args:
+            note: who holds it, written into the file; None leaves the content as it is.
+            shared: hold it together with others that share it.
+            wait: wait until it is free.
+        """
         if self._descriptor is not None:
             return True
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self.path, self._flags, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             return False
         try:
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, note.encode(), 0)
+            if note is not None:
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, note.encode(), 0)
         except OSError:
             os.close(descriptor)  # no lock without a note that identifies its holder
             raise

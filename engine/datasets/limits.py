@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 from mlebench_console.engine.datasets.steps import DOWNLOAD, EXTRACT, PREPARE
 from mlebench_console.engine.space import DiskFull, free_bytes
+from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.text import gigabytes
 from mlebench_console.foundation.workers import ReportProgress
 
@@ -88,16 +88,13 @@ class SharedRate:
 
     def take(self, count: int) -> None:
         """Wait as long as `count` bytes take at the shared rate."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            content = os.pread(descriptor, 8, 0)
+        with FileLock(self._path) as lock:
+            lock.acquire(wait=True)
+            content = os.pread(lock.descriptor, 8, 0)
             booked = struct.unpack("d", content)[0] if len(content) == 8 else 0.0
             now = self._now()
             # A time far ahead was booked before the machine's last start, or at a much lower rate.
             begins = booked if now < booked < now + _LONGEST_BOOKED else now
             ends = begins + count / self._rate
-            os.pwrite(descriptor, struct.pack("d", ends), 0)
-        finally:
-            os.close(descriptor)
+            os.pwrite(lock.descriptor, struct.pack("d", ends), 0)
         self._sleep(ends - now)

@@ -7,7 +7,6 @@ after two seconds.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+
+from mlebench_console.foundation.locks import FileLock
 
 # The share of a minute's quota that may be used at once after a pause: 10 seconds.
 _BURST = 1 / 6
@@ -141,21 +142,16 @@ class KeyRate:
 
     def _change(self, change: Callable[[_Bucket, float], Result], *, busy: Result) -> Result:
         """Change the file under its lock; return `busy` while another process, even a stopped one, holds it."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+        with FileLock(self._path, follow_links=False) as lock:
+            if not lock.acquire():
                 return busy
             now = self._clock()
-            bucket = self._refilled(os.pread(descriptor, _MAX_BYTES, 0), now)
+            bucket = self._refilled(os.pread(lock.descriptor, _MAX_BYTES, 0), now)
             result = change(bucket, now)
             content = msgspec.json.encode(bucket)
-            os.pwrite(descriptor, content, 0)
-            os.ftruncate(descriptor, len(content))
+            os.pwrite(lock.descriptor, content, 0)
+            os.ftruncate(lock.descriptor, len(content))
             return result
-        finally:
-            os.close(descriptor)
 
     def _refilled(self, content: bytes, now: float) -> _Bucket:
         most_requests = max(1.0, (self._requests or 0.0) * _BURST)

@@ -14,7 +14,6 @@ because the store is on the host's own disk, not on a file system that hosts sha
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -80,25 +79,16 @@ class Copy:
         self._store = store
         self.place = store / name
         self.partial = store / (name + _PARTIAL)
-        self._lease: int | None = None
+        self._lease = FileLock(self._beside(_LEASE), follow_links=False)
 
     def acquire_lease(self, on_wait: Callable[[], None]) -> None:
         """Keep others from removing it until the lease is released or this process ends."""
-        path = self._beside(_LEASE)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            _poll(lambda: _try_lock(descriptor, fcntl.LOCK_SH), on_wait)
-            os.utime(descriptor)  # by which the least recently used copies are removed first
-        except BaseException:
-            os.close(descriptor)
-            raise
-        self._lease = descriptor
+        _poll(lambda: self._lease.acquire(shared=True), on_wait)
+        os.utime(self._lease.descriptor)  # by which the least recently used copies are removed first
 
     def release_lease(self) -> None:
         """Allow others to remove it when they need space."""
-        if self._lease is not None:
-            os.close(self._lease)
-            self._lease = None
+        self._lease.release()
 
     @contextmanager
     def locked(self, on_wait: Callable[[], None]) -> Iterator[None]:
@@ -216,28 +206,14 @@ def _free_bytes(store: Path, others: Sequence[str]) -> int:
 
 def _discard(store: Path, name: str) -> bool:
     """Remove a copy, and return False if a process uses it, makes it or waits for it."""
-    with FileLock(store / (name + _WORK)) as work:
-        if not work.acquire():
+    with FileLock(store / (name + _WORK)) as work, FileLock(store / (name + _LEASE)) as lease:
+        if not (work.acquire() and lease.acquire()):
             return False
-        lease = os.open(store / (name + _LEASE), os.O_RDWR | os.O_CLOEXEC)
-        try:
-            if not _try_lock(lease, fcntl.LOCK_EX):
-                return False
-            partial = store / (name + _PARTIAL)
-            remove(partial)
-            if (store / name).exists():
-                remove((store / name).replace(partial))
-            (store / (name + _PROGRESS)).unlink(missing_ok=True)
-        finally:
-            os.close(lease)
-    return True
-
-
-def _try_lock(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        partial = store / (name + _PARTIAL)
+        remove(partial)
+        if (store / name).exists():
+            remove((store / name).replace(partial))
+        (store / (name + _PROGRESS)).unlink(missing_ok=True)
     return True
 
 
