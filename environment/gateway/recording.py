@@ -6,9 +6,8 @@ untrusted as anything else that an agent writes.
 
 from __future__ import annotations
 
-import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -43,8 +42,6 @@ class RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
         ended_at: when the answer ended.
         request, answer: as far as they are kept, compressed with zlib; in JSON as base64.
         request_bytes, answer_bytes: their full lengths.
-        request_sha256: of the whole request.
-        pieces: the lengths of the pieces in which the answer came; of a cut answer they sum up to what is kept.
         is_whole: whether the answer was complete.
         kept: how much of the call is recorded.
     """
@@ -58,12 +55,10 @@ class RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
     query: dict[str, str]
     request: bytes
     request_bytes: int
-    request_sha256: str
     status: int
     headers: dict[str, str]
     answer: bytes
     answer_bytes: int
-    pieces: tuple[int, ...]
     is_whole: bool
     kept: Kept
 
@@ -79,17 +74,13 @@ class CallRecording:
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     answer: bytearray = field(default_factory=bytearray)
-    pieces: list[int] = field(default_factory=list)
     answer_bytes: int = 0
     is_whole: bool = False
 
     def add(self, piece: bytes) -> None:
         """Record a piece of the answer, as far as there is room."""
         self.answer_bytes += len(piece)
-        kept = piece[: MOST_BYTES - len(self.answer)]
-        if kept:
-            self.answer += kept
-            self.pieces.append(len(kept))
+        self.answer += piece[: MOST_BYTES - len(self.answer)]
 
 
 class Recorder:
@@ -102,9 +93,7 @@ class Recorder:
     def keep(self, call: CallRecording, *, id: str, at: float, ended_at: float, provider: str) -> Kept:
         """Record a call that has ended, and return how much of it was kept."""
         request = self._redacted(call.request)
-        answer, pieces = self._redacted(bytes(call.answer)), call.pieces
-        if len(answer) != len(call.answer):
-            pieces = [len(answer)]
+        answer = self._redacted(bytes(call.answer))
         request_kept, request_written = _written(request)
         answer_kept, answer_written = _written(answer)
         is_cut = (
@@ -120,12 +109,10 @@ class Recorder:
             query=dict(call.query),
             request=request_written,
             request_bytes=len(request),
-            request_sha256=hashlib.sha256(request).hexdigest(),
             status=call.status,
             headers=dict(call.headers),
             answer=answer_written,
             answer_bytes=call.answer_bytes - len(call.answer) + len(answer),
-            pieces=tuple(_first(pieces, answer_kept)),
             is_whole=call.is_whole,
             kept=Kept.CUT if is_cut else Kept.WHOLE,
         )
@@ -150,11 +137,3 @@ def _written(content: bytes) -> tuple[int, bytes]:
         kept //= 2
         packed = zlib.compress(content[:kept], _LEVEL)
     return kept, packed
-
-
-def _first(pieces: Iterable[int], length: int) -> Iterator[int]:
-    for piece in pieces:
-        if length <= 0:
-            return
-        yield min(piece, length)
-        length -= piece
