@@ -17,6 +17,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.loop import USAGE_SECONDS_PER_ATTEMPT
 from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, open_for_reading, open_for_writing
 from mlebench_console.state.lifecycle import Outcome
@@ -148,7 +149,7 @@ def _end_all(database: Database, found: list[Run]) -> None:
         directory = Path("/nowhere") / f"run-{run.id}"
         attempt = _attempt(Path("/nowhere"), database, run, directory, ago=3 * _HOUR)
         at = time.time() - _HOUR - place
-        transitions.agent_ended(database, attempt, "exited", exit_code=0, at=at, now=at)
+        transitions.agent_ended(database, attempt, EndReason.EXITED, exit_code=0, at=at, now=at)
         transitions.collected(database, attempt, now=at)
         transitions.finished(database, attempt, outcomes[place % len(outcomes)], now=at)
 

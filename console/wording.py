@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 
@@ -37,20 +37,13 @@ FAILURE_WORDS = {each: each.value for each in FailureClass} | {
     FailureClass.UNKNOWN: "unknown cause",
 }
 FAILURE_SHORT = {each: each.value for each in FailureClass} | {FailureClass.INFRASTRUCTURE: "infra"}
-# A number, address or path was replaced by `#` where it differs from run to run.
-_PLACEHOLDER = re.compile(r" \([^()#]*#[^()]*\)")
 FAILURE_LETTERS = {each: each[0] for each in FailureClass} | {FailureClass.UNKNOWN: "?"}
 
 
 def failure(run: Run) -> str:
     """Write the class of a failure and the suspected cause: `agent crash, suspected: the network failed`."""
     words = FAILURE_WORDS[run.failure_class or FailureClass.UNKNOWN]
-    return f"{words}, suspected: {run.suspected}" if run.suspected else words
-
-
-def without_placeholders(text: str) -> str:
-    """Return the common text of several runs without parts in brackets that only say that something differs."""
-    return _PLACEHOLDER.sub("", text)
+    return f"{words}, suspected: {run.suspected.words}" if run.suspected else words
 
 
 def grading_trouble(run: Run, now: float) -> str:
@@ -110,11 +103,11 @@ def placed(attempt: Attempt, wait: Wait | None, now: float) -> str:
 def how_it_ended(attempt: Attempt) -> str:
     """Write why an attempt ended, with its exit code or signal."""
     if attempt.exit_signal is not None:
-        return f"{attempt.exit_reason}, signal {attempt.exit_signal}"
+        return f"{attempt.exit_reason or UNKNOWN}, signal {attempt.exit_signal}"
     if attempt.exit_code is not None:
-        reason = "" if attempt.exit_reason == "exited" else f"{attempt.exit_reason}, "
-        return f"{reason}exit code {attempt.exit_code}"
-    return attempt.exit_reason
+        how = f"exit code {attempt.exit_code}"
+        return how if attempt.exit_reason is EndReason.EXITED else f"{attempt.exit_reason or UNKNOWN}, {how}"
+    return attempt.exit_reason or ""
 
 
 def jobs_forecast(jobs: JobsForecast, now: float) -> list[str]:

@@ -1,12 +1,45 @@
-"""Codes of what may go wrong around an agent, measured by a runner or concluded by the engine; programs branch on them.
+"""Codes of how an agent ended, and of what may go wrong around it, measured by a runner or concluded by the engine.
 
-The texts beside them are for people. What runs inside containers has no foundation and writes the same strings
-(`environment/container/output.py`).
+Programs branch on them; the texts beside them are for people. What runs inside containers has no foundation and writes
+the same strings (`environment/container/output.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
+
+
+class EndReason(StrEnum):
+    """How an agent ended.
+
+    Attributes:
+        EXITED: by itself.
+        DEADLINE: its time was up.
+        STOPPED: somebody stopped it.
+        IDLE: it was inactive for too long.
+        MEMORY, PROCESSES, DISK: it used more of them than it may.
+        UNSTARTED: it did not run.
+        LOST: its end was not observed.
+        IMPORTED: it ran elsewhere.
+        OTHER: a reason of another version.
+    """
+
+    EXITED = "exited"
+    DEADLINE = "deadline"
+    STOPPED = "stopped"
+    IDLE = "idle"
+    MEMORY = "memory"
+    PROCESSES = "processes"
+    DISK = "disk"
+    UNSTARTED = "unstarted"
+    LOST = "lost"
+    IMPORTED = "imported"
+    OTHER = "other"
+
+    @classmethod
+    def _missing_(cls, _value: object) -> EndReason:
+        return cls.OTHER
 
 
 class ProblemCode(StrEnum):
@@ -59,3 +92,42 @@ class ProblemCode(StrEnum):
     @classmethod
     def _missing_(cls, _value: object) -> ProblemCode:
         return cls.OTHER
+
+    @property
+    def words(self) -> str:
+        """What it means, for people, where its own text would be too long."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    ProblemCode.GPU_LOST: "the GPU was lost",
+    ProblemCode.GPU_FAILED: "the GPU failed",
+    ProblemCode.GPU_NOT_GIVEN: "its job was given no GPU",
+    ProblemCode.DISK_FULL: "the disk is full",
+    ProblemCode.DISK_FAILED: "the disk failed",
+    ProblemCode.NETWORK_FAILED: "the network failed",
+    ProblemCode.HOST_RESTARTED: "the host was restarted",
+    ProblemCode.SERVICE_KILLED: "a service that it needs was killed",
+    ProblemCode.SANDBOX_NOT_MADE: "the sandbox could not be made",
+    ProblemCode.SANDBOX_LOST: "its sandbox was killed from outside",
+    ProblemCode.NOT_STARTED: "it could not be started",
+    ProblemCode.NOT_SUPERVISED: "its runner could not look after it",
+    ProblemCode.STAGING_FAILED: "its dataset could not be brought to its node",
+    ProblemCode.JOB_ENDED: "its job was ended",
+    ProblemCode.PREEMPTED: "other jobs took its place",
+    ProblemCode.NODE_FAILED: "its node failed",
+    ProblemCode.PROVIDER_AWAY: "the model API was not available",
+    ProblemCode.PROVIDER_QUOTA: "the model API's quota is used up",
+    ProblemCode.PROVIDER_REFUSED: "the model API refused the key",
+    ProblemCode.OTHER: "another problem",
+}
+
+
+@dataclass(frozen=True)
+class ProblemSubject:
+    """What a problem is about: devices, a folder and the space that is left there, or a provider of models."""
+
+    devices: tuple[str, ...] = ()
+    path: str = ""
+    free_bytes: int | None = None
+    provider: str = ""

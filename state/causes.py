@@ -1,4 +1,4 @@
-"""Causes of failures: a failure's text without the parts that differ from run to run, and the key of its group.
+"""Causes of failures: by what failures are grouped, which is a problem's code or a normalised text.
 
 Seventeen runs that each lost a GPU at another time have one cause. The current groups are in
 `engine.runs.causes`.
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 
 LONGEST_CAUSE = 160
@@ -23,8 +24,19 @@ _KEY_DIGITS = 10
 _OF_THE_PROGRAM = frozenset({FailureClass.CRASH, FailureClass.UNKNOWN})
 _EXCEPTION = re.compile(r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration)\b(?::.*|\s*$)")
 
+# Problems that have one cause for all runs that they end at a time; of others the texts tell causes apart.
+_ONE_CAUSE = frozenset(
+    {
+        *(ProblemCode.GPU_LOST, ProblemCode.GPU_FAILED, ProblemCode.GPU_NOT_GIVEN),
+        *(ProblemCode.DISK_FULL, ProblemCode.DISK_FAILED, ProblemCode.NETWORK_FAILED),
+        *(ProblemCode.HOST_RESTARTED, ProblemCode.SANDBOX_LOST),
+        *(ProblemCode.PREEMPTED, ProblemCode.NODE_FAILED),
+        *(ProblemCode.PROVIDER_AWAY, ProblemCode.PROVIDER_QUOTA, ProblemCode.PROVIDER_REFUSED),
+    }
+)
 # The placeholder for all omitted parts.
 _LEFT_OUT = "#"
+_OMITTED = re.compile(rf" \([^(){_LEFT_OUT}]*{_LEFT_OUT}[^()]*\)")
 # Numbers that tell causes apart are kept: exit codes, statuses, signals.
 _TELLING = re.compile(
     r"\b(codes?|status|errno|error|answer(?:s|ed)?|signal|HTTP)([ :=]{1,2})(\d{1,3})\b", re.I
@@ -73,32 +85,52 @@ def normalised(text: str, names: tuple[str, ...] = ()) -> str:
 
 
 def in_common(texts: Sequence[str], names: Iterable[str]) -> str:
-    """Return the text of several failures with one cause if it is the same, else without what differs.
+    """Return the text of several failures if it is the same, else without the parts that differ; empty if all differs.
 
     A single text is taken as the first of several.
     """
     if len(texts) > 1 and len(set(texts)) == 1:
         return texts[0]
-    return normalised(texts[0], tuple(names))
+    omitted = tuple(sorted(set(names)))
+    # Brackets around nothing but omitted parts only say that something differs.
+    found = {_OMITTED.sub("", normalised(text, omitted)) for text in texts}
+    return found.pop() if len(found) == 1 else ""
+
+
+def code_of(problem: ProblemCode | None, suspected: ProblemCode | None) -> ProblemCode | None:
+    """Return the code by which a failure is grouped; None where its text tells its cause."""
+    return suspected or (problem if problem in _ONE_CAUSE else None)
 
 
 def cause_of(
-    kind: FailureClass, text: str, *, suspected: str = "", evidence: str = "", names: Iterable[str] = ()
+    kind: FailureClass,
+    text: str,
+    *,
+    problem: ProblemCode | None = None,
+    suspected: ProblemCode | None = None,
+    provider: str = "",
+    evidence: str = "",
+    names: Iterable[str] = (),
 ) -> str:
-    """Return the normalised text by which a failure is grouped with others of its class.
+    """Return by what a failure is grouped with others of its class: its code, or else its normalised text.
 
-    A failure with a suspected cause in the infrastructure is grouped by that cause. A failed program is grouped by
-    the exception that it printed last, if any.
+    So all runs that have lost a GPU in one outage have one cause. A failed program is grouped by the exception that it
+    printed last, if any.
 
     Args:
         kind: its class.
         text: why it failed.
-        suspected: the suspected cause in the infrastructure.
+        problem: what ended it that is not the agent's doing.
+        suspected: such a problem that is only suspected.
+        provider: the provider of models that the problem is about.
         evidence: the lines that show the failure.
         names: the names to leave out, such as those of its sweep and competition.
     """
-    message = suspected or text
-    if not suspected and kind in _OF_THE_PROGRAM:
+    code = code_of(problem, suspected)
+    if code is not None:
+        return f"{code} {provider}".rstrip()
+    message = text
+    if kind in _OF_THE_PROGRAM:
         lines = (
             match[0]
             for line in reversed(evidence.splitlines())
@@ -108,9 +140,9 @@ def cause_of(
     return normalised(message, tuple(names))
 
 
-def group_of(kind: FailureClass, suspected: str) -> str:
+def group_of(kind: FailureClass, suspected: ProblemCode | None) -> str:
     """Return the group of a failure's cause: its class, or `suspected` where the infrastructure is suspected."""
-    is_open = suspected and kind is not FailureClass.INFRASTRUCTURE
+    is_open = suspected is not None and kind is not FailureClass.INFRASTRUCTURE
     return "suspected" if is_open else kind.value
 
 

@@ -28,7 +28,9 @@ NETWORK_FILE_SYSTEMS = frozenset(
 # refused. It is increased with the first change after a release.
 SCHEMA_VERSION = 22
 # Columns that hold a record or a mapping as JSON.
-_JSON_COLUMNS = frozenset({"arguments", "findings", "hardware", "report", "spec", "tags", "unenforced"})
+_JSON_COLUMNS = frozenset(
+    {"arguments", "findings", "hardware", "problem_subject", "report", "spec", "tags", "unenforced"}
+)
 
 Values = Sequence[Any] | Mapping[str, Any]
 Record = TypeVar("Record")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import DatasetState
 
@@ -177,14 +178,14 @@ class AttemptRunning(EventData):
 class AgentEnded(EventData):
     """An attempt's agent has ended."""
 
-    how: str
+    how: EndReason
     exit_code: int | None
     signal: int | None = None
 
     @property
     def is_usual(self) -> bool:
         """Whether the agent ended by itself and without an error, which nobody has to read."""
-        return self.how == "exited" and self.exit_code == 0
+        return self.how is EndReason.EXITED and self.exit_code == 0
 
 
 @dataclass(frozen=True)
@@ -208,14 +209,16 @@ class RunFailed(EventData):
 
     Attributes:
         failure_text: why, without its class.
-        suspected: a cause in the infrastructure that is only suspected; empty for none.
+        problem: what ended it that is not its own doing; None for none, or where its text alone says it.
+        suspected: such a problem that is only suspected; None for none.
         cause: the key of the group of failures with the same cause.
     """
 
     failure_class: FailureClass
     failure_text: str
     cause: str
-    suspected: str = ""
+    problem: ProblemCode | None = None
+    suspected: ProblemCode | None = None
 
 
 @dataclass(frozen=True)

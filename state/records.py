@@ -9,6 +9,7 @@ from typing import Any
 from mlebench_console.foundation.conditions import HERE, RunConditions
 from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode, ProblemSubject
 from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepState
@@ -107,7 +108,8 @@ class Run:
     graded submission while it is live and are final with the outcome.
 
     Attributes:
-        suspected: a cause in the infrastructure that only words in the agent's log suggest; empty for none.
+        problem: what ended it that is not its own doing; None for none, or where its text alone says it.
+        suspected: a problem that only words in the agent's log, or its model calls, suggest; None for none.
         grading_problem: why its newest submission can't be graded now, which is not the submission's fault;
             empty where it can.
         grading_fails_since: when that began.
@@ -116,7 +118,7 @@ class Run:
             the end of a shared budget.
         note: remarks, with `noted_by` and `noted_at`.
         demo: whether it is on the demo's synthetic data, so that it is not a result.
-        cause: its failure without the parts that differ from run to run (`state.causes`); empty if it has not failed.
+        cause: by what its failure is grouped with others (`state.causes`); empty if it has not failed.
     """
 
     id: int
@@ -138,7 +140,8 @@ class Run:
     last_activity_at: float | None
     submissions: int
     position: int
-    suspected: str = ""
+    problem: ProblemCode | None = None
+    suspected: ProblemCode | None = None
     grading_problem: str = ""
     grading_fails_since: float | None = None
     grading_retry_at: float | None = None
@@ -211,7 +214,8 @@ class Attempt(JobFacts):
         number: its number among the attempts of its run, from 1.
         token: its permanently unique id, in the names of its directory, its order and its containers.
         image: the digest of its agent's image.
-        suspected: as for its run.
+        problem, suspected: as for its run.
+        problem_subject: the devices, folder or provider that the problem is about; None where that is unknown.
         recipe: the hashes of the files from which its image and that's mlebench-env were built; empty: unknown.
         unenforced: the codes of the limits that nothing enforced where it ran.
         placement: where it was launched: `here`, or the name of a batch system's profile.
@@ -229,7 +233,7 @@ class Attempt(JobFacts):
     ended_at: float | None
     exit_code: int | None
     exit_signal: int | None
-    exit_reason: str
+    exit_reason: EndReason | None
     outcome: Outcome | None
     failure_class: FailureClass | None
     failure_text: str
@@ -238,7 +242,9 @@ class Attempt(JobFacts):
     reroll: bool
     image: str
     hardware: Hardware | None
-    suspected: str = ""
+    problem: ProblemCode | None = None
+    problem_subject: ProblemSubject | None = None
+    suspected: ProblemCode | None = None
     unenforced: tuple[str, ...] = ()
     recipe: str = ""
     placement: str = HERE

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 
 from mlebench_console.foundation.conditions import HERE
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.causes import group_of
 from mlebench_console.state.database import Database
@@ -98,11 +99,16 @@ def troubled(database: Database) -> list[Run]:
 def past_causes(database: Database) -> list[tuple[str, str]]:
     """Read all causes of failed attempts, with their groups."""
     rows = database.rows(
-        "SELECT DISTINCT failure_class, suspected != '' AS suspected, cause FROM attempts"
-        " WHERE failure_class IS NOT NULL"
+        "SELECT DISTINCT failure_class, suspected, cause FROM attempts WHERE failure_class IS NOT NULL"
     )
     return [
-        (group_of(FailureClass(row["failure_class"]), "yes" if row["suspected"] else ""), row["cause"])
+        (
+            group_of(
+                FailureClass(row["failure_class"]),
+                ProblemCode(row["suspected"]) if row["suspected"] else None,
+            ),
+            row["cause"],
+        )
         for row in rows
     ]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode, ProblemSubject
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.foundation.text import names_of_limits
 from mlebench_console.state import events, runs
@@ -37,7 +38,9 @@ class Failure:
     """Why an attempt failed: the class, the reason in words, and the evidence.
 
     Attributes:
-        suspected: a cause in the infrastructure that only the agent's own output suggests; empty for none.
+        problem: what ended it that is not its own doing; None for none, or where its text alone says it.
+        subject: the devices, folder or provider that the problem is about.
+        suspected: a problem that only the agent's log, or its model calls, suggest; None for none.
         excused: whether it does not count until the run is launched again.
     """
 
@@ -45,7 +48,9 @@ class Failure:
     text: str
     evidence: str = ""
     by: str = ENGINE
-    suspected: str = ""
+    problem: ProblemCode | None = None
+    subject: ProblemSubject = ProblemSubject()  # noqa: RUF009 - it is immutable
+    suspected: ProblemCode | None = None
     excused: bool = False
 
 
@@ -94,7 +99,8 @@ def launch(
             standing=None,
             failure_class=None,
             failure_text="",
-            suspected="",
+            problem=None,
+            suspected=None,
             cause="",
             excused=False,
             score=None,
@@ -148,7 +154,7 @@ def started(
 def agent_ended(
     database: Database,
     attempt_id: int,
-    reason: str,
+    reason: EndReason,
     *,
     exit_code: int | None,
     signal: int | None = None,
@@ -167,7 +173,9 @@ def agent_ended(
         _move(database, run, RunState.COLLECTING, text, now, attempt_id, detail)
 
 
-def collected(database: Database, attempt_id: int, *, now: float, suspected: str = "") -> None:
+def collected(
+    database: Database, attempt_id: int, *, now: float, suspected: ProblemCode | None = None
+) -> None:
     """Collecting to grading: all results of the attempt are in its directory."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
@@ -231,10 +239,10 @@ def failed(database: Database, attempt_id: int, failure: Failure, *, now: float)
         run, _attempt = _current(database, attempt_id)
         cause = _write_failure(database, run, attempt_id, failure)
         database.update("runs", run.id, ended_at=now, **_GRADING_WORKS)
-        suspected = f", suspected: {failure.suspected}" if failure.suspected else ""
+        suspected = f", suspected: {failure.suspected.words}" if failure.suspected else ""
         text = ": ".join(filter(None, (f"{failure.kind}{suspected}", failure.text)))
         key = cause_key(group_of(failure.kind, failure.suspected), cause)
-        detail = RunFailed(failure.kind, failure.text, key, failure.suspected)
+        detail = RunFailed(failure.kind, failure.text, key, failure.problem, failure.suspected)
         _move(database, run, RunState.FAILED, text, now, attempt_id, detail)
 
 
@@ -312,16 +320,26 @@ def _write_failure(database: Database, run: Run, attempt_id: int, failure: Failu
     cause = cause_of(
         failure.kind,
         failure.text,
+        problem=failure.problem,
         suspected=failure.suspected,
+        provider=failure.subject.provider,
         evidence=failure.evidence,
         names=(run.sweep_id, run.competition_id),
     )
     what = {
         "failure_class": failure.kind,
         "failure_text": failure.text,
+        "problem": failure.problem,
         "suspected": failure.suspected,
         "cause": cause,
     }
-    database.update("attempts", attempt_id, **what, evidence=failure.evidence, classified_by=failure.by)
+    database.update(
+        "attempts",
+        attempt_id,
+        **what,
+        problem_subject=to_json(failure.subject),
+        evidence=failure.evidence,
+        classified_by=failure.by,
+    )
     database.update("runs", run.id, **what, excused=failure.excused)
     return cause

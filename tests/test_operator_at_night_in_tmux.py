@@ -24,6 +24,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import acknowledgements, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, open_for_reading, open_for_writing
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
@@ -171,7 +172,7 @@ def launch(places: Places, database: Database, run: Run, *, ago: float) -> int:
 def fail(places: Places, database: Database, run: Run, kind: FailureClass, text: str, *, ago: float) -> None:
     attempt = launch(places, database, run, ago=ago + 4 * HOUR)
     at = time.time() - ago
-    transitions.agent_ended(database, attempt, "exited", exit_code=1, at=at, now=at)
+    transitions.agent_ended(database, attempt, EndReason.EXITED, exit_code=1, at=at, now=at)
     transitions.failed(database, attempt, Failure(kind, text, ""), now=at)
 
 
@@ -190,7 +191,7 @@ def finish(
         )
         added = submissions.of_attempt(database, attempt)[-1]
         submissions.add_grade(database, Grade(added.id, at, "v1", score, True, outcome, "", {}), now=at)
-    transitions.agent_ended(database, attempt, "exited", exit_code=0, at=at, now=at)
+    transitions.agent_ended(database, attempt, EndReason.EXITED, exit_code=0, at=at, now=at)
     transitions.collected(database, attempt, now=at)
     transitions.finished(database, attempt, outcome, now=at)
 

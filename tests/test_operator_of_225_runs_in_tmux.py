@@ -14,6 +14,7 @@ import pytest
 from benchmarks import console_world
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import requests, runs, transitions
 from mlebench_console.state.database import open_for_reading, open_for_writing
 from mlebench_console.state.lifecycle import FailureClass
@@ -37,7 +38,7 @@ def failed(places: Places) -> int:
     relative = str(directory.relative_to(places.state_dir))
     attempt = transitions.launch(database, run.id, directory=relative, runtime="docker", now=at).id
     transitions.started(database, attempt, isolated=True, at=at, now=at)
-    transitions.agent_ended(database, attempt, "exited", exit_code=1, at=at + 60, now=at + 60)
+    transitions.agent_ended(database, attempt, EndReason.EXITED, exit_code=1, at=at + 60, now=at + 60)
     crash = Failure(FailureClass.CRASH, "RuntimeError: the fold has no rows", "")
     transitions.failed(database, attempt, crash, now=at + 61)
     database.close()

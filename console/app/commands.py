@@ -37,7 +37,7 @@ from mlebench_console.engine.requests import (
     SweepRequest,
     VerifyDatasets,
 )
-from mlebench_console.engine.runs.causes import lasting_cause
+from mlebench_console.engine.runs.causes import recorded_cause
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import sweeps as known_sweeps
@@ -670,7 +670,7 @@ def _tags(app: ConsoleApp) -> Iterator[Word]:
 
 
 def _causes(app: ConsoleApp) -> Iterator[Word]:
-    return (Word(key, text) for key, text in dict(map(lasting_cause, app.known_runs)).items() if key)
+    return (Word(key, text) for key, text in dict(map(recorded_cause, app.known_runs)).items() if key)
 
 
 def _filters(app: ConsoleApp) -> Iterator[Word]:

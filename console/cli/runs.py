@@ -752,7 +752,7 @@ def _say_audit(found: RunAudit) -> None:
         built = f", built from {attempt.recipe}" if attempt.recipe else ""
         say(f"  runtime {attempt.runtime}, image {attempt.image or 'none'}{built}")
         what = attempt.outcome or attempt.failure_class or wording.UNKNOWN
-        suspected = f", suspected: {attempt.suspected}" if attempt.suspected else ""
+        suspected = f", suspected: {attempt.suspected.words}" if attempt.suspected else ""
         say(
             f"  ended: {attempt.exit_reason or wording.UNKNOWN}, {what}{suspected} {attempt.failure_text}".rstrip()
         )

@@ -23,7 +23,7 @@ from mlebench_console.engine.runs.causes import (
     cause_now,
     group_by_cause,
     idle_since,
-    lasting_cause,
+    recorded_cause,
 )
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.problems import UsageProblem
@@ -199,7 +199,7 @@ def _state(row: RunRow, drawing: Drawing) -> Cell:
     """Return what a finished run earned; of others the state, the class of a failure, and the standing so far."""
     run, drawn = row.run, draw_run(row, drawing)
     if run.failure_class is not None and run.state is not RunState.QUEUED:
-        suspected = f", suspected: {run.suspected}" if run.suspected else ""
+        suspected = f", suspected: {run.suspected.words}" if run.suspected else ""
         words = f"{run.state} ({run.failure_class}{suspected})"
         return Forms((((words, "bad"),), ((wording.FAILURE_SHORT[run.failure_class], "bad"),)))
     if run.outcome is not None:
@@ -278,7 +278,7 @@ def _by_idle(row: RunRow, _drawing: Drawing) -> tuple[float, ...]:
 
 
 def _has_cause(row: RunRow, value: str) -> bool:
-    key, cause = lasting_cause(row.run)
+    key, cause = recorded_cause(row.run)
     return bool(key) and (key.startswith(value) or value in cause.lower())
 
 
@@ -378,7 +378,7 @@ RUN = Noun[RunRow](
             "attempts", lambda row, _: str(row.run.attempts), 8, drop=4, right=True, role="dim", usual="1"
         ),
         NounField("idle", _idle, 6, drop=3, right=True, gap=1, order=Order("longest idle first", _by_idle)),
-        NounField("cause", lambda row, _: lasting_cause(row.run)[1], 24, matches=_has_cause),
+        NounField("cause", lambda row, _: recorded_cause(row.run)[1], 24, matches=_has_cause),
         NounField("why", _why, 24, grows=REST, drop=1),
         NounField("failure", lambda row, _: row.run.failure_text, 24, words=True),
         NounField("tag", lambda row, _: wording.tags(row.run), 8, words=True, matches=_has_tag),
@@ -412,7 +412,7 @@ def filter_words(known: Iterable[Run], named: Mapping[str, str]) -> Iterator[tup
         "tag": (tag.name for run in known for tag in run.tags),
         "split": ("low", "medium", "high"),
     }
-    causes = dict(map(lasting_cause, known))
+    causes = dict(map(recorded_cause, known))
     for name in RUN_FILTERS:
         if name == "cause":
             yield from ((f"cause:{key}", text) for key, text in causes.items() if key)

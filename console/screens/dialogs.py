@@ -35,7 +35,7 @@ from mlebench_console.console.tui.keys import Context, bindings, key_name, key_n
 from mlebench_console.console.tui.screen import fit_to_terminal
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.engine.runs.causes import lasting_cause
+from mlebench_console.engine.runs.causes import recorded_cause
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 
@@ -473,7 +473,7 @@ class ClassifyScreen(Dialog[None]):
         """Return what is known of the failures: by cause the number of runs, then of the first run its last lines."""
         first = self._failed[0]
         causes = Counter(
-            (wording.failure(run), lasting_cause(run)[1] or run.failure_text) for run in self._failed
+            (wording.failure(run), recorded_cause(run)[1] or run.failure_text) for run in self._failed
         ).most_common()
         classes = max(len(words) for (words, _cause), _count in causes)
         ellipsis = self.app.signs.ellipsis

@@ -48,7 +48,7 @@ from mlebench_console.console.views.overview import Happening, Overview, overvie
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.needs.standing import SweepStanding
 from mlebench_console.engine.options.sweep import read_duration
-from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause
+from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, cause_now, recorded_cause
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.event_records import Event, EventKind, EventSeverity
@@ -252,7 +252,7 @@ class OverviewScreen(ConsoleScreen):
         concern = self._concern()
         if concern is None or concern.group is None:
             self.app.say(_NO_RUNS)
-        elif concern.group.key == lasting_cause(concern.group.runs[0])[0]:
+        elif concern.group.key == recorded_cause(concern.group.runs[0])[0]:
             self.app.filter_runs(f"cause:{concern.group.key}", concern.group.sweep_ids[0])
         else:
             # Whether runs are late or idle depends on the time, so they can't be filtered by it.
@@ -874,7 +874,7 @@ def _bar_of(sweep: SweepStanding, width: int, signs: Signs) -> Pieces:
 
 def _text_of(group: CauseGroup, now: float) -> str:
     """Return what happened to a group, without a part in brackets that only says that something differs."""
-    return wording.without_placeholders(group_text(group, now))
+    return group_text(group, now)
 
 
 def _may_relaunch(run: Run) -> bool:

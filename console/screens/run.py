@@ -611,7 +611,7 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
             (("best ", "dim"), (f"{wording.score(best.score, 9)}{word}", outcome_role(best.standing)))
         )
     if run.suspected and run.failure_class is None:
-        groups.append(((f"suspected: {run.suspected}", "warn"),))
+        groups.append(((f"suspected: {run.suspected.words}", "warn"),))
     if facts.attempt is not None and facts.attempt.isolated is False:
         groups.append((("not isolated", "warn"),))
     if run.is_live and facts.attempt is not None and facts.attempt.node:
@@ -650,7 +650,7 @@ def _failure(facts: RunFacts, now: float, width: int) -> Pieces:
         if attempt and attempt.classified_by not in ("", ENGINE)
         else ""
     )
-    said = run.failure_text.removeprefix(f"{wording.failure(run)}: ")
+    said = run.failure_text
     if not said and attempt is not None:
         said = wording.how_it_ended(attempt)
     text = foreign(f"{said}{by}", width - len(words) - 5).rstrip()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from mlebench_console.console import wording
 from mlebench_console.console.lists import FilterTerm, parse_terms
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state import events, runs
 from mlebench_console.state.causes import in_common
 from mlebench_console.state.database import Database
@@ -86,7 +87,7 @@ class ListedEvent:
         """What happened, of a failure without its class, where a sign shows that."""
         match self.event.detail:
             case RunFailed(failure_text=text, suspected=suspected):
-                return ": ".join(filter(None, (f"suspected: {suspected}" if suspected else "", text)))
+                return ": ".join(filter(None, (f"suspected: {suspected.words}" if suspected else "", text)))
         return self.words
 
     @property
@@ -196,9 +197,14 @@ def common_words(equal: Sequence[ListedEvent], *, brief: bool = False) -> str:
         return first.brief if brief else first.words
     if first.outcome is not None:
         return f"{wording.outcome(first.outcome)}{common_figures(equal)}"
-    texts = [one.brief if brief else one.words for one in equal]
-    names = first.event.sweep_id or "", first.event.competition_id or ""
-    return wording.without_placeholders(in_common(texts, names))
+    names = {name or "" for one in equal for name in (one.event.sweep_id, one.event.competition_id)}
+    if text := in_common([one.brief if brief else one.words for one in equal], names):
+        return text
+    # Texts of one problem may have nothing in common.
+    match first.event.detail:
+        case RunFailed(failure_class=of, problem=ProblemCode() as problem):
+            return problem.words if brief else f"{of}: {problem.words}"
+    return first.brief if brief else first.words
 
 
 def folded(found: Iterable[ListedEvent]) -> list[tuple[ListedEvent, ...]]:

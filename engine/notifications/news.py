@@ -200,10 +200,17 @@ def _of_many(events: Sequence[Event]) -> str:
 
 
 def _in_common(events: Sequence[Event]) -> str:
+    """Return what events of one cause have in common."""
     from mlebench_console.state.causes import in_common
+    from mlebench_console.state.event_records import RunFailed
 
-    names = events[0].sweep_id or "", events[0].competition_id or ""
-    return in_common([event.text for event in events], names)
+    names = {name or "" for event in events for name in (event.sweep_id, event.competition_id)}
+    if text := in_common([event.text for event in events], names):
+        return text
+    failed = events[0].detail
+    if isinstance(failed, RunFailed) and failed.problem is not None:
+        return f"{failed.failure_class}: {failed.problem.words}"
+    return events[0].text
 
 
 def _more_runs(count: int) -> str:

@@ -16,6 +16,7 @@ from enum import Enum
 from mlebench_console.engine.placements.commands import Job
 from mlebench_console.engine.placements.model import AttemptStatus, JobEnd, Lost
 from mlebench_console.environment.runner.protocol import Heartbeat
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.records import JobFacts, OwnReason
 from mlebench_console.state.transitions import Failure
@@ -37,7 +38,7 @@ _ENDED = frozenset(
 # In these states Slurm has not seen the processes end: they may still run on an unreachable node.
 _UNSEEN = frozenset({"NODE_FAIL", "BOOT_FAIL"})
 # Slurm's own decisions, and nodes that fail.
-_BY_HOST = frozenset({"PREEMPTED", *_UNSEEN})
+_PROBLEMS = {"PREEMPTED": ProblemCode.PREEMPTED} | dict.fromkeys(_UNSEEN, ProblemCode.NODE_FAILED)
 # Stopped by Slurm with their resources: these jobs can't write, and continue later.
 _SUSPENDED = frozenset({"SUSPENDED", "STOPPED"})
 # An agent that nothing isolates can bring these about itself.
@@ -297,14 +298,14 @@ def _without_report(record: JobRecord, job: Job, now: float) -> Lost:
         kind = FailureClass.UNKNOWN
     if not record.is_claimed:
         text = f"{text}, before it began"
-    return Lost(Failure(kind, text, _evidence(record, end.text, now)))
+    return Lost(Failure(kind, text, _evidence(record, end.text, now), problem=end.problem))
 
 
 def _end(record: JobRecord, job: Job) -> JobEnd:
     """Return how a job has ended; not every end for its memory has a state of its own."""
     text = "; ".join(filter(None, (job.in_words(), record.memory_line)))
     by_memory = job.state == _OUT_OF_MEMORY or bool(record.memory_line)
-    return JobEnd(job.state, text, by_memory=by_memory, by_host=job.state in _BY_HOST)
+    return JobEnd(job.state, text, by_memory=by_memory, problem=_PROBLEMS.get(job.state))
 
 
 def _evidence(record: JobRecord, found: str, now: float) -> str:

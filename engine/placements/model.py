@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from mlebench_console.environment.runner.protocol import Heartbeat
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.records import Attempt, JobFacts
 from mlebench_console.state.transitions import Failure
 
@@ -19,13 +20,13 @@ class JobEnd:
         state: the batch system's own code, such as PREEMPTED; empty where it does not list the job any more.
         text: the same in words, for people.
         by_memory: whether the job was ended for its memory, which an agent can cause.
-        by_host: whether its node failed or was given to other jobs, which no agent can bring about.
+        problem: PREEMPTED or NODE_FAILED, which no agent can bring about; None for another end.
     """
 
     state: str
     text: str
     by_memory: bool = False
-    by_host: bool = False
+    problem: ProblemCode | None = None
 
 
 @dataclass(frozen=True)

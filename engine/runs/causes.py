@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mlebench_console.state import acknowledgements, runs, sweeps
-from mlebench_console.state.causes import UNGRADABLE, cause_key, cause_of, group_of, normalised
+from mlebench_console.state.causes import (
+    UNGRADABLE,
+    cause_key,
+    cause_of,
+    code_of,
+    group_of,
+    in_common,
+    normalised,
+)
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, RunState
 from mlebench_console.state.records import Acknowledgement, Run
@@ -138,10 +146,15 @@ def group_by_cause(
     )
 
 
-def lasting_cause(run: Run) -> tuple[str, str]:
+def recorded_cause(run: Run) -> tuple[str, str]:
     """Return the key and the text of the cause of a run that has failed or can't be graded; both empty for others."""
     why = cause_now(run, None, 0.0) if run.state is RunState.FAILED or run.grading_problem else None
-    return ("", "") if why is None else (cause_key(why[0], why[1]), why[1])
+    if why is None:
+        return "", ""
+    key = cause_key(why[0], why[1])
+    if run.state is RunState.FAILED and code_of(run.problem, run.suspected) is not None:
+        return key, _text_of_code([run])
+    return key, why[1]
 
 
 def idle_since(run: Run, now: float) -> float | None:
@@ -202,19 +215,30 @@ def _group(
 
 
 def _text(kind: CauseKind, cause: str, found: Sequence[Run]) -> str:
-    """Return the text of the runs where it is the same for all and the cause was made from it; else the cause."""
+    """Return the text of the runs where it is the same for all and tells their cause; else what tells it."""
     first = found[0]
-    if kind is CauseKind.SUSPECTED:
-        suspected = _same(run.suspected for run in found) or cause
-        ended = _same(run.failure_text for run in found)
-        return f"suspected: {suspected}" + (f"; {ended}" if ended else "")
-    words = _same(run.grading_problem if kind is CauseKind.UNGRADABLE else run.failure_text for run in found)
     names = (first.sweep_id, first.competition_id)
-    if words and first.failure_class is not None and kind in OWN_FAILURES | {CauseKind.INFRASTRUCTURE}:
-        is_source = cause_of(first.failure_class, words, names=names) == cause
-    else:
-        is_source = bool(words) and kind is CauseKind.UNGRADABLE
-    return words if is_source else cause
+    if kind is CauseKind.UNGRADABLE:
+        return _same(run.grading_problem for run in found) or cause
+    if kind not in OWN_FAILURES | {CauseKind.INFRASTRUCTURE, CauseKind.SUSPECTED}:
+        return cause  # of live runs
+    text = _same(run.failure_text for run in found)
+    if kind is CauseKind.SUSPECTED and first.suspected is not None:
+        return f"suspected: {first.suspected.words}" + (f"; {text}" if text else "")
+    if code_of(first.problem, first.suspected) is not None:
+        return text or _text_of_code(found)
+    # What a failed program printed last may tell more than the text.
+    is_source = text and first.failure_class and cause_of(first.failure_class, text, names=names) == cause
+    return text if is_source else in_common([cause], names)
+
+
+def _text_of_code(found: Sequence[Run]) -> str:
+    """Return the text of runs that failed by the problem of one code: what their texts have in common, or its words."""
+    first = found[0]
+    if first.suspected is not None or first.problem is None:
+        return first.suspected.words if first.suspected is not None else first.failure_text
+    names = {name for run in found for name in (run.sweep_id, run.competition_id)}
+    return in_common([run.failure_text for run in found], names) or first.problem.words
 
 
 def _same(texts: Iterable[str]) -> str:

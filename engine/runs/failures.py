@@ -13,18 +13,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from typing import TypeVar
 
 from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.container.run_log import log_parts
 from mlebench_console.foundation import files
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode, ProblemSubject
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
+
+Meaning = TypeVar("Meaning")
 
 _SHELL_SIGNALLED = 128
 # How an agent may fail when its model calls are refused.
 _WITHOUT_MODELS = (FailureClass.CRASH, FailureClass.TIMEOUT)
 # How an attempt may end when its agent waits for a model for ever.
-_WAITED = ("deadline", "idle")
+_WAITED = (EndReason.DEADLINE, EndReason.IDLE)
 _EVIDENCE_LINES = 5
 _EVIDENCE_CHARACTERS = 400
 _LOG_BYTES = 64 << 10
@@ -48,41 +52,44 @@ class Conclusion(Enum):
     STOPPED = "stopped"
 
 
-# Patterns of log lines, matched regardless of case, and the infrastructure failure that each makes suspected.
-_INFRASTRUCTURE = (
-    (r"^bwrap: ", "the sandbox could not be made"),
+# Patterns of log lines, matched regardless of case, and the problem that each makes suspected.
+_SUSPECTED = (
+    (r"^bwrap: ", ProblemCode.SANDBOX_NOT_MADE),
     (
         r"NVML: Unknown Error|Failed to initialize NVML|NVML.*Driver/library version mismatch",
-        "the GPU was lost",
+        ProblemCode.GPU_LOST,
     ),
     (
         r"CUDA error: (an illegal memory access|unspecified launch failure|unknown error|device.*unavailable)"
         r"|CUDA error: all CUDA-capable devices are busy|no CUDA-capable device is detected"
         r"|CUDA driver initialization failed|uncorrectable ECC error",
-        "the GPU failed",
+        ProblemCode.GPU_FAILED,
     ),
     # Shared memory is not on a disk: the operator chose its size, and the agent how to use it.
     (
         r"^(?!.*(?:/dev/shm|</torch_|[Ss]hared memory)).*(?:No space left on device|Disk quota exceeded)",
-        "the disk is full",
+        ProblemCode.DISK_FULL,
     ),
-    (r"Input/output error|Read-only file system.*(?:/home/(?:submission|logs|code))", "the disk failed"),
+    (
+        r"Input/output error|Read-only file system.*(?:/home/(?:submission|logs|code))",
+        ProblemCode.DISK_FAILED,
+    ),
     (
         r"Temporary failure in name resolution|Name or service not known|Could not resolve host"
         r"|Connection reset by peer|Network is unreachable|No route to host",
-        "the network failed",
+        ProblemCode.NETWORK_FAILED,
     ),
     (
         r"insufficient_quota|exceeded your current quota|credit balance is too low|billing_hard_limit_reached",
-        "the model API's quota is used up",
+        ProblemCode.PROVIDER_QUOTA,
     ),
     (
         r"invalid_api_key|Incorrect API key|authentication_error|AuthenticationError|Error code: 401",
-        "the model API refused the key",
+        ProblemCode.PROVIDER_REFUSED,
     ),
     (
         r"Error code: 529|overloaded_error|Error code: 503|Service Unavailable",
-        "the model API was not available",
+        ProblemCode.PROVIDER_AWAY,
     ),
 )
 _MEMORY = (
@@ -114,14 +121,30 @@ class ProviderTrouble:
     """An agent's last model calls failed or were rate-limited, as its gateway has measured.
 
     Attributes:
+        provider: its name.
         text: which provider did what.
         figures: how many calls, and when.
         is_outside: whether the agent cannot have caused it.
     """
 
+    provider: str
     text: str
     figures: str
     is_outside: bool
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """A problem that may have ended an agent, by its gateway's records or its log.
+
+    Attributes:
+        evidence: the figures or the line of the log behind it, or empty.
+        provider: the provider of models that it is about.
+    """
+
+    problem: ProblemCode
+    evidence: str = ""
+    provider: str = ""
 
 
 def classify(
@@ -131,7 +154,7 @@ def classify(
     isolated: bool | None = True,
     over_budget: bool = False,
     provider: ProviderTrouble | None = None,
-    evicted: bool = False,
+    evicted: ProblemCode | None = None,
 ) -> Conclusion | Failure:
     """Decide what an attempt's end means, from facts of the host; its log can only make a failure suspected.
 
@@ -144,23 +167,35 @@ def classify(
         isolated: whether the agent could not reach the process that watches it; None where it never started.
         over_budget: whether model calls were refused because its budget was used up.
         provider: the trouble of its last model calls; None where they were answered.
-        evicted: whether its batch system says that it gave the place to other jobs, or that the node failed. No agent
-            can bring that about.
+        evicted: the problem of its batch system that ended its job: other jobs took its place, or its node failed. No
+            agent can bring that about.
     """
-    if ended.reason == "stopped":
+    reason, tail = EndReason(ended.reason), _tail(last_lines)
+    if reason is EndReason.STOPPED:
         return Conclusion.STOPPED
-    if ended.reason == "lost" and (evicted or isolated is not False):
+    if reason is EndReason.LOST and (evicted or isolated is not False):
         what = (
             "it was not started" if isolated is None else "its job was ended" if evicted else "sandbox lost"
         )
-        return Failure(FailureClass.INFRASTRUCTURE, f"{what}: {ended.problem}", _tail(last_lines))
-    if ended.host_problem and _ended_badly(ended):
-        return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem.text, _tail(last_lines))
+        problem = evicted or (ProblemCode(ended.problem_code) if ended.problem_code else None)
+        text = f"{what}: {ended.problem}"
+        return Failure(FailureClass.INFRASTRUCTURE, text, tail, problem=problem)
+    host = ended.host_problem
+    if host and _ended_badly(ended):
+        subject = ProblemSubject(host.devices, host.path, host.free_bytes)
+        problem = ProblemCode(host.code)
+        return Failure(FailureClass.INFRASTRUCTURE, host.text, tail, problem=problem, subject=subject)
     # A sandboxed agent can't change the gateway's record, but it can provoke what a provider answers: call until it is
     # rate-limited (429), or send requests that make the provider fail (5xx). It can't make the provider's address
     # refuse connections. So only that counts as infrastructure; the rest is suspected.
     if provider is not None and provider.is_outside and isolated is not False and _ended_badly(ended):
-        return Failure(FailureClass.INFRASTRUCTURE, provider.text, provider.figures)
+        return Failure(
+            FailureClass.INFRASTRUCTURE,
+            provider.text,
+            provider.figures,
+            problem=ProblemCode.PROVIDER_AWAY,
+            subject=ProblemSubject(provider=provider.provider),
+        )
     if ended.submission_sequence is not None:
         return Conclusion.GRADED
     if ended.submission_too_large:
@@ -170,50 +205,50 @@ def classify(
         return replace(
             failure, kind=FailureClass.BUDGET, text=f"its budget of model calls was used up: {failure.text}"
         )
-    if isinstance(failure, Failure) and (suspected := suspicion(ended, last_lines, provider)):
-        text, line = suspected
-        return replace(failure, suspected=text, evidence=line or failure.evidence)
+    if isinstance(failure, Failure) and (found := suspicion(ended, last_lines, provider)):
+        return replace(
+            failure,
+            suspected=found.problem,
+            subject=ProblemSubject(provider=found.provider),
+            evidence=found.evidence or failure.evidence,
+        )
     return failure
 
 
-def suspicion(
-    ended: Ending, last_lines: str, provider: ProviderTrouble | None = None
-) -> tuple[str, str] | None:
-    """Return what of the infrastructure may have ended an agent, by its gateway's records or its log.
-
-    The second text is the figures or the line of the log behind the suspicion, or empty. None without a suspicion.
-    """
-    if provider is not None and (_ended_badly(ended) or ended.reason in _WAITED):
-        return provider.text, provider.figures
+def suspicion(ended: Ending, last_lines: str, provider: ProviderTrouble | None = None) -> Suspicion | None:
+    """Return what of the infrastructure may have ended an agent, by its gateway's records or its log."""
+    reason = EndReason(ended.reason)
+    if provider is not None and (_ended_badly(ended) or reason in _WAITED):
+        evidence = f"{provider.text}\n{provider.figures}"
+        return Suspicion(ProblemCode.PROVIDER_AWAY, evidence, provider.provider)
     if not _ended_badly(ended):
         return None
-    if ended.reason == "lost":
-        return "its watching process was killed from outside", ""
-    return _find(_INFRASTRUCTURE, last_lines)
+    if reason is EndReason.LOST:
+        return Suspicion(ProblemCode.SANDBOX_LOST)
+    found = _find(_SUSPECTED, last_lines)
+    return None if found is None else Suspicion(*found)
 
 
 def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
-    if ended.reason == "deadline":
-        return Failure(
-            FailureClass.TIMEOUT,
-            "the time limit was reached before there was a submission",
-            _tail(last_lines),
-        )
-    if ended.reason == "idle":
-        return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", _tail(last_lines))
-    if ended.reason == "disk":
-        return Failure(FailureClass.DISK, f"ended for its disk use: {ended.problem}", _tail(last_lines))
-    if ended.reason == "memory":
-        return Failure(FailureClass.MEMORY, f"ended for its memory: {ended.problem}", _tail(last_lines))
-    if ended.reason == "processes":
-        return Failure(FailureClass.CRASH, f"ended for its processes: {ended.problem}", _tail(last_lines))
-    if ended.reason == "lost":
-        # Without a sandbox, an agent can kill that process itself.
-        return Failure(
-            FailureClass.UNKNOWN,
-            f"the process that watched the agent was lost: {ended.problem}",
-            _tail(last_lines),
-        )
+    reason, tail = EndReason(ended.reason), _tail(last_lines)
+    match reason:
+        case EndReason.DEADLINE:
+            text = "the time limit was reached before there was a submission"
+            return Failure(FailureClass.TIMEOUT, text, tail)
+        case EndReason.IDLE:
+            return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", tail)
+        case EndReason.DISK:
+            return Failure(FailureClass.DISK, f"ended for its disk use: {ended.problem}", tail)
+        case EndReason.MEMORY:
+            return Failure(FailureClass.MEMORY, f"ended for its memory: {ended.problem}", tail)
+        case EndReason.PROCESSES:
+            return Failure(FailureClass.CRASH, f"ended for its processes: {ended.problem}", tail)
+        case EndReason.LOST:
+            # Without a sandbox, an agent can kill that process itself.
+            text = f"the process that watched the agent was lost: {ended.problem}"
+            return Failure(FailureClass.UNKNOWN, text, tail)
+        case EndReason.OTHER:  # of a runner of another version
+            return Failure(FailureClass.UNKNOWN, f"ended ({ended.reason}): {ended.problem}", tail)
     if not _ended_badly(ended):
         return Conclusion.NO_SUBMISSION
     how = _how(ended)
@@ -232,7 +267,8 @@ def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
 
 def _ended_badly(ended: Ending) -> bool:
     """Return whether the agent was lost or exited with an error, not ended by a limit or an operator."""
-    return ended.reason == "lost" or (ended.reason == "exited" and ended.exit_code != 0)
+    reason = EndReason(ended.reason)
+    return reason is EndReason.LOST or (reason is EndReason.EXITED and ended.exit_code != 0)
 
 
 def _signal(ended: Ending) -> int | None:
@@ -253,7 +289,7 @@ def _how(ended: Ending) -> str:
         return f"signal {number}"
 
 
-def _find(signs: Sequence[tuple[str, str]], text: str) -> tuple[str, str] | None:
+def _find(signs: Sequence[tuple[str, Meaning]], text: str) -> tuple[Meaning, str] | None:
     """Return the meaning and the line of the last match in the text."""
     for whole in reversed(text.splitlines()):
         # A search takes time quadratic in the line's length, which an agent controls.

@@ -42,6 +42,7 @@ from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.jsonlines import Lines
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem, Problem
 from mlebench_console.foundation.text import gigabytes, visible
 from mlebench_console.foundation.troubles import Troubles
@@ -69,7 +70,6 @@ _PATIENCE_SECONDS = 60.0
 _MOST_EVENTS = 20
 _LONGEST_TEXT = 1000
 _SAMPLES = "samples"
-_MEMORY = "memory"
 _JOBS = "jobs"
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
@@ -341,7 +341,7 @@ class Intake:
         transitions.agent_ended(
             self._database,
             attempt.id,
-            ending.reason,
+            EndReason(ending.reason),
             exit_code=ending.exit_code,
             signal=ending.signal,
             at=_moment(ending.ended_at, now),
@@ -449,6 +449,7 @@ class Intake:
             calls = "its last call" if met.calls == 1 else f"its last {met.calls:,} calls"
             first, last = (max(0.0, ended_at - at) for at in (met.since, met.last_at))
             return ProviderTrouble(
+                met.provider,
                 f"the provider {met.provider} {met.answer} ({calls})",
                 f"{calls} to {met.provider} failed, {first:,.0f} s to {last:,.0f} s before its end, of these"
                 f" {met.unreachable:,} without a connection",
@@ -488,10 +489,10 @@ class Intake:
         try:
             ending = self._ending(folder)
             ending = replace(ending, ended_at=_moment(ending.ended_at, now))
-            if ending.reason == protocol.LOST and status.revision is not None and status.ended is None:
+            if ending.reason == EndReason.LOST and status.revision is not None and status.ended is None:
                 return  # the next answer of its batch system will say why
-            if ending.reason == protocol.LOST and status.ended is not None and status.ended.by_memory:
-                ending = replace(ending, reason=_MEMORY, problem=status.ended.text)
+            if ending.reason == EndReason.LOST and status.ended is not None and status.ended.by_memory:
+                ending = replace(ending, reason=EndReason.MEMORY, problem=status.ended.text)
             final = self._final_submission(attempt, ending, folder, is_overdue=is_overdue)
         except _Lost as lost:
             failure = Failure(FailureClass.INFRASTRUCTURE, str(lost))
@@ -509,7 +510,7 @@ class Intake:
             isolated = runs.attempt(self._database, attempt.id).isolated
             over_budget = any(events.has(self._database, attempt, kind) for kind in _OVER_BUDGET)
             provider = self._provider_trouble(attempt, ending.ended_at)
-            evicted = status.ended is not None and status.ended.by_host
+            evicted = None if status.ended is None else status.ended.problem
             match classify(
                 ending,
                 tail,
@@ -529,12 +530,13 @@ class Intake:
                         self._database, attempt.id, Outcome.INVALID, now=now, why=ending.submission_problem
                     )
                 case Conclusion.GRADED:
-                    suspected, _line = suspicion(ending, tail, provider) or ("", "")
+                    found = suspicion(ending, tail, provider)
+                    suspected = None if found is None else found.problem
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
                     excused = failure.kind is FailureClass.BUDGET and self._is_excused(run, attempt)
-                    found = "" if status.ended is None else status.ended.text
-                    evidence = "\n".join(filter(None, (found, failure.evidence)))
+                    of_job = "" if status.ended is None else status.ended.text
+                    evidence = "\n".join(filter(None, (of_job, failure.evidence)))
                     failure = replace(failure, excused=excused, evidence=evidence)
                     transitions.failed(self._database, attempt.id, failure, now=now)
         self._placements.of(attempt).forget(attempt)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,14 +19,15 @@ from mlebench_console.engine.scoreboard.aggregation import interim_of
 from mlebench_console.engine.scoreboard.model import Interim
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.foundation.conditions import HERE
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state import datasets, events, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
 from mlebench_console.state.records import IMPORTED, Attempt, DatasetState, Run, Sweep
 
-# Matches causes of failures, and suspicions, that say that a GPU was lost.
-_GPU_LOST = re.compile(r"GPU (was )?(lost|failed)|driver does not find GPU", re.IGNORECASE)
+# Problems of a GPU, which may end several runs at once.
+_GPU_PROBLEMS = frozenset({ProblemCode.GPU_LOST, ProblemCode.GPU_FAILED})
 
 
 class MarkKind(StrEnum):
@@ -64,6 +64,7 @@ class Bar:
         state: of a run's latest attempt, the run's state; of an earlier attempt, how that one ended.
         outcome: the grade of its final submission.
         standing: the outcome that a live attempt would get if it ended now; None: nothing is graded yet.
+        problem, suspected: the codes of why it failed, where there are any.
         cause: why it failed, or why a person should look at it while it is live.
         node: the host that it ran on; empty for the engine's own host.
     """
@@ -81,6 +82,8 @@ class Bar:
     standing: Outcome | None = None
     score: float | None = None
     failure: FailureClass | None = None
+    problem: ProblemCode | None = None
+    suspected: ProblemCode | None = None
     cause: str = ""
     node: str = ""
     reroll: bool = False
@@ -93,7 +96,7 @@ class Bar:
     @property
     def lost_gpu(self) -> bool:
         """Whether it is known or suspected that the attempt failed because its host lost a GPU."""
-        return self.failure is not None and _GPU_LOST.search(self.cause) is not None
+        return self.failure is not None and not _GPU_PROBLEMS.isdisjoint({self.problem, self.suspected})
 
     def until(self, now: float) -> float:
         """Return when it ended, or now."""
@@ -391,7 +394,9 @@ def _bar(attempt: Attempt, run: Run) -> Bar:
         standing=run.standing if is_latest else None,
         score=run.score if is_latest else None,
         failure=attempt.failure_class,
-        cause=f"suspected: {attempt.suspected}; {attempt.failure_text}"
+        problem=attempt.problem,
+        suspected=attempt.suspected,
+        cause=f"suspected: {attempt.suspected.words}; {attempt.failure_text}"
         if attempt.suspected
         else attempt.failure_text,
         node=attempt.node if attempt.placement != HERE else "",

@@ -32,6 +32,7 @@ from mlebench_console.foundation import files
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.locks import FileLock, is_held
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, refuse_pointer
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import experiments, runs, submissions, sweeps, transitions
@@ -180,7 +181,9 @@ class SweepImport:
         attempt = transitions.launch(
             self._database, run_id, directory=directory, runtime=IMPORTED, now=now, token=run.token
         )
-        transitions.agent_ended(self._database, attempt.id, IMPORTED, exit_code=None, at=now, now=now)
+        transitions.agent_ended(
+            self._database, attempt.id, EndReason.IMPORTED, exit_code=None, at=now, now=now
+        )
         transitions.collected(self._database, attempt.id, now=now)
         if not run.sha256:
             transitions.finished(self._database, attempt.id, Outcome.NO_SUBMISSION, now=now)

@@ -36,6 +36,7 @@ from mlebench_console.engine.requests import (
     read_request,
 )
 from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database, requests
 from mlebench_console.state.annotations import Annotation
@@ -175,7 +176,7 @@ def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int)
 
 def test_a_question_keeps_names_readable_beside_long_details() -> None:
     run = replace(LOST, competition_id="leaf-classification", failure_class=FailureClass.CRASH)
-    question = runs.relaunch([replace(run, suspected="the GPU was lost while it trained")]).question
+    question = runs.relaunch([replace(run, suspected=ProblemCode.PROVIDER_AWAY)]).question
     assert question is not None
     lines = ["".join(text for text, _role in line) for line in question_lines(question, Size(80, 24))]
     assert lines[1].startswith("  leaf-classification  seed ")

@@ -18,6 +18,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.files import remove_tree
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -180,7 +181,9 @@ class World:
             taking.keep(sequence)
             assert taking.advance(30) == ""
 
-    def end(self, attempt_id: int, *, ago: float, code: int = 0, reason: str = "exited") -> None:
+    def end(
+        self, attempt_id: int, *, ago: float, code: int = 0, reason: EndReason = EndReason.EXITED
+    ) -> None:
         transitions.agent_ended(
             self.database, attempt_id, reason, exit_code=code, at=NOW - ago, now=NOW - ago
         )
@@ -192,15 +195,26 @@ class World:
         transitions.collected(self.database, attempt_id, now=NOW - ago - 10)
         transitions.finished(self.database, attempt_id, outcome, now=NOW - ago)
 
-    def fail(self, attempt_id: int, kind: FailureClass, text: str, *, ago: float, evidence: str = "") -> None:
+    def fail(
+        self,
+        attempt_id: int,
+        kind: FailureClass,
+        text: str,
+        *,
+        ago: float,
+        evidence: str = "",
+        problem: ProblemCode | None = None,
+    ) -> None:
         self.end(attempt_id, ago=ago + 5, code=1)
-        transitions.failed(self.database, attempt_id, Failure(kind, text, evidence), now=NOW - ago)
+        failure = Failure(kind, text, evidence, problem=problem)
+        transitions.failed(self.database, attempt_id, failure, now=NOW - ago)
 
     def lose_gpu(self, run_id: int, *, ago: float) -> None:
         """A run's next attempt, which an outage of the driver ended."""
         uuid = f"GPU-{run_id:08x}-0000-4000-8000-{run_id:012x}"
         text = f"GPU lost: Failed to initialize NVML: Unknown Error ({uuid})"
-        self.fail(self.launch(run_id, ago=ago + 9000), FailureClass.INFRASTRUCTURE, text, ago=ago)
+        attempt = self.launch(run_id, ago=ago + 9000)
+        self.fail(attempt, FailureClass.INFRASTRUCTURE, text, ago=ago, problem=ProblemCode.GPU_LOST)
 
     def prepared(self, competition: str, *, size: int = 61_000_000, demo: bool = False) -> None:
         datasets.set_state(

@@ -20,6 +20,7 @@ from mlebench_console.engine.placements.nodes import Nodes
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.reports import About, import_reports
 from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.state import datasets, events, experiments, integrity, runs, sweeps, transitions
 from mlebench_console.state.database import open_for_writing
@@ -169,7 +170,8 @@ def _fill(world: World, sweep_id: str, competitions: tuple[str, ...]) -> None:
             }
             if choice in failures:
                 kind, text = failures[choice]
-                world.fail(attempt, kind, text, ago=ago, evidence=f"step 187\n{text}")
+                problem = ProblemCode.GPU_LOST if kind is FailureClass.INFRASTRUCTURE else None
+                world.fail(attempt, kind, text, ago=ago, evidence=f"step 187\n{text}", problem=problem)
             else:
                 outcome, score = outcomes[choice]
                 world.finish(attempt, outcome, score, ago=ago)
@@ -238,9 +240,8 @@ def demo(places: Places) -> World:
     )
     world.launch(world.run("demo-baseline", DEMO[0], 1), ago=14)
     attempt = world.launch(world.run("demo-baseline", DEMO[2], 2), ago=40)
-    world.fail(
-        attempt, FailureClass.INFRASTRUCTURE, "GPU lost: Failed to initialize NVML: Unknown Error", ago=12
-    )
+    text = "GPU lost: Failed to initialize NVML: Unknown Error"
+    world.fail(attempt, FailureClass.INFRASTRUCTURE, text, ago=12, problem=ProblemCode.GPU_LOST)
     world.engine()
     return world
 
@@ -437,9 +438,8 @@ def night(places: Places) -> World:
             continue
         attempt = world.launch(run.id, ago=began)
         if began > outage > began - took and place % 3:
-            world.fail(
-                attempt, FailureClass.INFRASTRUCTURE, "GPU lost: Failed to initialize NVML", ago=outage
-            )
+            text = "GPU lost: Failed to initialize NVML"
+            world.fail(attempt, FailureClass.INFRASTRUCTURE, text, ago=outage, problem=ProblemCode.GPU_LOST)
             transitions.requeued(world.database, run.id, by="op", now=NOW - outage + 600)
             attempt = world.launch(run.id, ago=outage - 700)
             world.finish(attempt, outcomes[place % 6], 0.5, ago=outage - 700 - 4 * HOUR)

@@ -141,7 +141,7 @@ def attempt_of(number: int) -> Attempt:
         ended_at=None,
         exit_code=None,
         exit_signal=None,
-        exit_reason="",
+        exit_reason=None,
         outcome=None,
         failure_class=None,
         failure_text="",

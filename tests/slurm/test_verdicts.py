@@ -23,6 +23,7 @@ from mlebench_console.engine.placements.jobs import (
 )
 from mlebench_console.engine.placements.model import JobEnd, Lost
 from mlebench_console.environment.runner.protocol import Heartbeat
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.records import OwnReason
 
@@ -30,6 +31,7 @@ NEW = JobRecord(silent_seconds=300.0)
 UNCERTAIN = NEW.entered(JobPhase.UNCERTAIN, 0.0)
 SUBMITTED = NEW.entered(JobPhase.SUBMITTED, 0.0)
 CLAIMED = replace(SUBMITTED, is_claimed=True)
+TAKEN = JobEnd("PREEMPTED", "PREEMPTED", problem=ProblemCode.PREEMPTED)
 
 Change = Callable[[JobRecord, float], JobRecord]
 
@@ -148,10 +150,10 @@ REPORTED = 60.0  # a report is visible everywhere
             CLAIMED,
             [(30, squeue("NODE_FAIL"))],
             30 + SILENT - 1,
-            JobEnd("NODE_FAIL", "NODE_FAIL", by_host=True),
+            JobEnd("NODE_FAIL", "NODE_FAIL", problem=ProblemCode.NODE_FAILED),
         ),
         (CLAIMED, [(30, reports), (60, squeue("FAILED"))], 9000, JobEnd("FAILED", "FAILED")),
-        (CLAIMED, [(30, not_listed), (60, sacct("PREEMPTED"))], 61, JobEnd("PREEMPTED", "PREEMPTED", by_host=True)),
+        (CLAIMED, [(30, not_listed), (60, sacct("PREEMPTED"))], 61, TAKEN),
         # A live job of the attempt counts more than one that has ended.
         (CLAIMED, [(30, squeue("NODE_FAIL")), (60, squeue("RUNNING"))], 9000, Running()),
     ],

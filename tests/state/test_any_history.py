@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import database as state_database
 from mlebench_console.state import events, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -73,7 +74,9 @@ class AnyHistory(RuleBasedStateMachine):
             case RunState.RUNNING:
                 transitions.started(self.database, attempt, isolated=True, at=now, now=now)
             case RunState.COLLECTING:
-                transitions.agent_ended(self.database, attempt, "exited", exit_code=0, at=now, now=now)
+                transitions.agent_ended(
+                    self.database, attempt, EndReason.EXITED, exit_code=0, at=now, now=now
+                )
             case RunState.GRADING:
                 transitions.collected(self.database, attempt, now=now)
             case RunState.FINISHED:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state import events, runs, transitions
 from mlebench_console.state.causes import LONGEST_CAUSE, cause_key, cause_of, group_of, normalised
 from mlebench_console.state.database import Database
@@ -61,7 +62,7 @@ def test_of_a_program_that_failed_the_exception_is_the_cause_and_words_of_an_age
     keys = {
         cause_key(group_of(kind, suspected), crash)
         for kind in FailureClass
-        for suspected in ("", "the GPU was lost")
+        for suspected in (None, ProblemCode.GPU_LOST)
     }
     assert len(keys) == len(FailureClass) + 1, "a key for each class, and one for what is suspected"
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import ProblemRecord, StateProblem, UsageProblem
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, events, experiments, runs, submissions, sweeps, transitions
@@ -63,7 +64,7 @@ def test_an_older_attempt_can_no_longer_change_its_run(swept: Database) -> None:
     transitions.requeued(swept, 1, by="test", now=5)
     transitions.launch(swept, 1, directory="d2", runtime="process", now=6)
     with pytest.raises(StateProblem, match="not the latest"):
-        transitions.agent_ended(swept, first.id, "exited", exit_code=0, at=7, now=7)
+        transitions.agent_ended(swept, first.id, EndReason.EXITED, exit_code=0, at=7, now=7)
     assert runs.get(swept, 1).state is RunState.STARTING
 
 

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import (
@@ -33,9 +34,12 @@ SUMS = ({"name": "train.csv", "known": None, "found": "0a"},)
         (EventKind.SUBMISSION_GRADED, SubmissionGraded(0.123456789012345, Outcome.GOLD, Outcome.SILVER)),
         (EventKind.SUBMISSION_GRADED, SubmissionGraded(None, Outcome.INVALID)),
         (EventKind.SUBMISSION_GRADED, SubmissionGraded(math.inf, Outcome.BELOW_MEDIAN)),
-        (EventKind.RUN_COLLECTING, AgentEnded("deadline", None, 9)),
+        (EventKind.RUN_COLLECTING, AgentEnded(EndReason.DEADLINE, None, 9)),
         (EventKind.RUN_FINISHED, RunFinished(Outcome.NO_SUBMISSION)),
-        (EventKind.RUN_FAILED, RunFailed(FailureClass.CRASH, "it said: no", "crash-0a", "the disk failed")),
+        (
+            EventKind.RUN_FAILED,
+            RunFailed(FailureClass.CRASH, "it said: no", "crash-0a", None, ProblemCode.DISK_FAILED),
+        ),
         (EventKind.DATASET_FAILED, DatasetChanged("v1", DatasetState.FAILED, "no room")),
         (EventKind.DATASET_VERIFIED, DatasetVerified("v1", sums=SUMS, files=7, missing=("a", "b"))),
         (EventKind.ENGINE_STARTED, None),
@@ -55,7 +59,7 @@ def test_an_event_has_the_data_of_its_kind_and_no_other(database: Database) -> N
     for kind, detail in (
         (EventKind.RUN_FAILED, None),
         (EventKind.ENGINE_STARTED, RunFinished(Outcome.GOLD)),
-        (EventKind.RUN_FINISHED, AgentEnded("exited", 0)),
+        (EventKind.RUN_FINISHED, AgentEnded(EndReason.EXITED, 0)),
     ):
         with pytest.raises(TypeError), database.transaction():
             events.append(database, 1.0, kind, "text", detail=detail)

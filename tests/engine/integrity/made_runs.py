@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mlebench_console.engine.integrity.material import ExaminedRun, subjects
 from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome
@@ -98,7 +99,7 @@ def add_run(database: Database, made: MadeRun, name: str) -> int:
         )
         submissions.add(database, attempt.id, snapshot)
     ended = STARTED + made.submitted + 5
-    transitions.agent_ended(database, attempt.id, "exited", exit_code=0, at=ended, now=ended)
+    transitions.agent_ended(database, attempt.id, EndReason.EXITED, exit_code=0, at=ended, now=ended)
     transitions.collected(database, attempt.id, now=ended)
     if made.submissions:
         submissions.set_final(database, attempt.id, len(made.submissions))

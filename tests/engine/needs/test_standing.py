@@ -8,6 +8,7 @@ from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.needs.standing import SweepStanding, read_standings
 from mlebench_console.engine.needs.waits import WaitKind
 from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, NoEnd
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import datasets, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
@@ -41,7 +42,7 @@ def test_where_no_end_can_be_told_the_reason_is(state: Database) -> None:
     (run,) = runs.of_sweep(state, "s")
     attempt = transitions.launch(state, run.id, directory="runs/1", runtime="process", now=5.0)
     transitions.started(state, attempt.id, isolated=True, at=5.0, now=5.0)
-    transitions.agent_ended(state, attempt.id, "exited", exit_code=0, at=6.0, now=6.0)
+    transitions.agent_ended(state, attempt.id, EndReason.EXITED, exit_code=0, at=6.0, now=6.0)
     transitions.collected(state, attempt.id, now=6.0)
     transitions.finished(state, attempt.id, Outcome.GOLD, now=6.0)
     found = standing(state)

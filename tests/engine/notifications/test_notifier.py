@@ -20,7 +20,6 @@ from mlebench_console.engine.runs.causes import IDLE_SECONDS, read_causes
 from mlebench_console.engine.settings import NotificationKind, NotificationSettings, read_table
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, ProblemRecord, UsageProblem
 from mlebench_console.state import acknowledgements, datasets, events, transitions
-from mlebench_console.state.causes import cause_key
 from mlebench_console.state.event_records import EventData, EventKind, ExperimentBudget, OutageChanged
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 from mlebench_console.state.records import Acknowledgement, DatasetState
@@ -297,7 +296,7 @@ def test_an_outage_of_many_runs_is_told_once_and_its_further_runs_together(setup
     setup.post.sent.clear()
     outage(setup, *((place, seed) for place in range(1, 9) for seed in (1, 2)))
     settle(made)
-    common = "infrastructure: GPU lost: Failed to initialize NVML: Unknown Error (GPU-#)"
+    common = "infrastructure: GPU lost: Failed to initialize NVML: Unknown Error"
     assert setup.post.sent == [f"16 runs of openhands-1: {common}"]
     setup.clock.at += 60
     outage(setup, (1, 3), (2, 3))
@@ -322,9 +321,7 @@ def test_what_is_snoozed_is_not_told_and_other_causes_are(setup: Setup) -> None:
     setup.post.sent.clear()
     (gpu, *_) = read_causes(setup.world.database, NOW)
     assert "GPU" in gpu.text
-    known = Acknowledgement(
-        cause_key("infrastructure", f"{gpu.text} (GPU-#)"), gpu.text, "op", NOW, "x", setup.clock.at + 3600
-    )
+    known = Acknowledgement(gpu.key, gpu.text, "op", NOW, "x", setup.clock.at + 3600)
     acknowledgements.acknowledge(setup.world.database, known)
     outage(setup, (1, 1), (2, 1))
     setup.fail(2)

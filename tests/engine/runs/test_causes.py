@@ -7,6 +7,7 @@ from dataclasses import replace
 from mlebench_console.console.nouns.cause import group_text
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.runs.causes import CauseKind, group_by_cause, read_causes
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state import acknowledgements, runs
 from mlebench_console.state.lifecycle import FailureClass, RunState
 from mlebench_console.state.records import Acknowledgement, Run
@@ -20,7 +21,9 @@ RUN = Run(
     position=0, cause="GPU # lost",
 )  # fmt: skip
 CRASHED = replace(RUN, id=2, failure_class=FailureClass.CRASH, ended_at=50.0)
-SUSPECTED = replace(RUN, id=3, failure_class=FailureClass.CRASH, suspected="the GPU was lost")
+SUSPECTED = replace(
+    RUN, id=3, failure_class=FailureClass.CRASH, suspected=ProblemCode.GPU_LOST, cause="gpu_lost"
+)
 RUNNING = replace(RUN, state=RunState.RUNNING, failure_class=None, failure_text="", cause="", ended_at=None)
 LATE = replace(RUNNING, id=4, last_activity_at=950.0)
 IDLE = replace(RUNNING, id=5, sweep_id="long", valid=True, last_activity_at=900.0 - 3 * HOUR)

@@ -85,28 +85,30 @@ def test_a_failure_has_its_class_and_says_why(
 @pytest.mark.parametrize(
     ("line", "suspected"),
     [
-        ("cp: '/tmp/x': No space left on device", "disk is full"),
-        ("Failed to initialize NVML: Unknown Error", "GPU was lost"),
-        ("CUDA error: unspecified launch failure", "GPU failed"),
-        ("bwrap: Can't mount proc", "sandbox"),
-        ("Temporary failure in name resolution", "network failed"),
-        ("Connection reset by peer", "network failed"),
-        ("Error code: 429 insufficient_quota", "quota"),
-        ("openai.AuthenticationError", "key"),
+        ("cp: '/tmp/x': No space left on device", ProblemCode.DISK_FULL),
+        ("Failed to initialize NVML: Unknown Error", ProblemCode.GPU_LOST),
+        ("CUDA error: unspecified launch failure", ProblemCode.GPU_FAILED),
+        ("bwrap: Can't mount proc", ProblemCode.SANDBOX_NOT_MADE),
+        ("Temporary failure in name resolution", ProblemCode.NETWORK_FAILED),
+        ("Connection reset by peer", ProblemCode.NETWORK_FAILED),
+        ("Error code: 429 insufficient_quota", ProblemCode.PROVIDER_QUOTA),
+        ("openai.AuthenticationError", ProblemCode.PROVIDER_REFUSED),
     ],
 )
-def test_words_of_the_agent_make_infrastructure_suspected_and_no_more(line: str, suspected: str) -> None:
+def test_words_of_the_agent_make_infrastructure_suspected_and_no_more(
+    line: str, suspected: ProblemCode
+) -> None:
     verdict = classify(ended(code=1), line)
     assert isinstance(verdict, Failure)
     assert verdict.kind is FailureClass.CRASH
-    assert suspected in verdict.suspected
+    assert (verdict.suspected, verdict.problem) == (suspected, None)
     assert verdict.evidence == line
 
 
 def test_a_failure_that_the_host_shows_is_not_suspected_but_known() -> None:
     verdict = classify(ended(code=1, host_problem=FULL_DISK), "Connection reset by peer")
     assert isinstance(verdict, Failure)
-    assert verdict.suspected == ""
+    assert (verdict.suspected, verdict.problem) == (None, ProblemCode.DISK_FULL)
 
 
 def test_an_agent_without_a_sandbox_gains_nothing_by_killing_what_watches_it() -> None:
@@ -114,7 +116,7 @@ def test_an_agent_without_a_sandbox_gains_nothing_by_killing_what_watches_it() -
     verdict = classify(killed, "", isolated=False)
     assert isinstance(verdict, Failure)
     assert verdict.kind is FailureClass.UNKNOWN
-    assert verdict.suspected
+    assert verdict.suspected is ProblemCode.SANDBOX_LOST
     with_submission = ended("lost", None, problem="killed", submission_sequence=1)
     assert classify(with_submission, "", isolated=False) is Conclusion.GRADED
     restarted = ended("lost", None, host_problem=RESTARTED)
@@ -124,12 +126,12 @@ def test_an_agent_without_a_sandbox_gains_nothing_by_killing_what_watches_it() -
 def test_a_preempted_agent_without_a_sandbox_has_no_result_whatever_it_has_submitted() -> None:
     lost = Ending("lost", None, None, 10, 20, submission_sequence=1, problem="the batch system ended its job")
     assert classify(lost, "", isolated=False) is Conclusion.GRADED
-    failure = classify(lost, "", isolated=False, evicted=True)
+    failure = classify(lost, "", isolated=False, evicted=ProblemCode.PREEMPTED)
     assert isinstance(failure, Failure)
-    assert failure.kind is FailureClass.INFRASTRUCTURE
+    assert (failure.kind, failure.problem) == (FailureClass.INFRASTRUCTURE, ProblemCode.PREEMPTED)
     # One that has ended by itself before its node failed keeps its result.
     ended = Ending("exited", 0, None, 10, 20, submission_sequence=1)
-    assert classify(ended, "", isolated=False, evicted=True) is Conclusion.GRADED
+    assert classify(ended, "", isolated=False, evicted=ProblemCode.PREEMPTED) is Conclusion.GRADED
 
 
 def test_the_evidence_is_the_line_that_tells_it() -> None:
@@ -183,26 +185,32 @@ def test_an_agent_left_without_models_has_failed_for_its_budget(end: Ending, kin
 
 
 def test_a_provider_without_any_connection_is_infrastructure_and_one_that_refuses_is_suspected() -> None:
-    away = ProviderTrouble("the provider openai can't be reached", "its last 3 calls", is_outside=True)
-    busy = ProviderTrouble("the provider openai answers 429", "its last 5 calls", is_outside=False)
+    away = ProviderTrouble(
+        "openai", "the provider openai can't be reached", "its last 3 calls", is_outside=True
+    )
+    busy = ProviderTrouble("openai", "the provider openai answers 429", "its last 5 calls", is_outside=False)
     shown = classify(ended(code=1, submission_sequence=1), "", provider=away)
     assert isinstance(shown, Failure)
     assert (shown.kind, shown.text) == (FailureClass.INFRASTRUCTURE, away.text)
-    assert shown.evidence == away.figures
+    assert (shown.evidence, shown.problem) == (away.figures, ProblemCode.PROVIDER_AWAY)
+    assert shown.subject.provider == "openai"
     suspected = classify(ended(code=1), "ValueError", provider=busy)
     assert isinstance(suspected, Failure)
-    assert (suspected.kind, suspected.suspected) == (FailureClass.CRASH, busy.text)
+    assert (suspected.kind, suspected.suspected) == (FailureClass.CRASH, ProblemCode.PROVIDER_AWAY)
+    assert busy.text in suspected.evidence and suspected.subject.provider == "openai"
     waited = classify(ended("deadline", None), "", provider=away)
     assert isinstance(waited, Failure)
-    assert (waited.kind, waited.suspected) == (FailureClass.TIMEOUT, away.text)
+    assert (waited.kind, waited.suspected) == (FailureClass.TIMEOUT, ProblemCode.PROVIDER_AWAY)
     assert classify(ended(), "", provider=away) is Conclusion.NO_SUBMISSION
 
 
 def test_an_agent_without_a_sandbox_can_only_make_an_outage_of_its_provider_suspected() -> None:
-    away = ProviderTrouble("the provider openai can't be reached", "its last 3 calls", is_outside=True)
+    away = ProviderTrouble(
+        "openai", "the provider openai can't be reached", "its last 3 calls", is_outside=True
+    )
     verdict = classify(ended(code=1), "", isolated=False, provider=away)
     assert isinstance(verdict, Failure)
-    assert (verdict.kind, verdict.suspected) == (FailureClass.CRASH, away.text)
+    assert (verdict.kind, verdict.suspected) == (FailureClass.CRASH, ProblemCode.PROVIDER_AWAY)
 
 
 def test_a_sign_is_found_at_either_end_of_a_long_line_which_costs_no_more_than_many_short_ones() -> None:
@@ -210,10 +218,23 @@ def test_a_sign_is_found_at_either_end_of_a_long_line_which_costs_no_more_than_m
     for line in (f"NVML: Unknown Error {long}", f"{long} NVML: Unknown Error"):
         failure = classify(ended(code=1), line)
         assert isinstance(failure, Failure)
-        assert failure.suspected == "the GPU was lost"
+        assert failure.suspected is ProblemCode.GPU_LOST
     began = time.process_time()
     classify(ended(code=1), "NVML" * 16_384)
     hostile = time.process_time() - began
     began = time.process_time()
     classify(ended(code=1), "NVML\n" * 16_384)
     assert hostile < 20 * (time.process_time() - began)
+
+
+def test_codes_and_reasons_of_another_version_lose_no_run() -> None:
+    """A newer runner's reason is not taken for a normal end, its problem is kept as another one."""
+    eclipse = HostProblem("moon_eclipsed", "the moon was eclipsed")
+    verdict = classify(ended(code=1, host_problem=eclipse), "")
+    assert isinstance(verdict, Failure)
+    assert (verdict.kind, verdict.problem) == (FailureClass.INFRASTRUCTURE, ProblemCode.OTHER)
+    assert verdict.text == "the moon was eclipsed"
+    verdict = classify(ended("abducted", None, problem="by a ray"), "")
+    assert isinstance(verdict, Failure)
+    assert (verdict.kind, verdict.text) == (FailureClass.UNKNOWN, "ended (abducted): by a ray")
+    assert classify(ended("abducted", None, submission_sequence=1), "") is Conclusion.GRADED

@@ -15,6 +15,7 @@ from mlebench_console.competitions.judging import GradeRequest, Judgement
 from mlebench_console.engine.grading.report import Report
 from mlebench_console.engine.runs import grading
 from mlebench_console.engine.runs.grading import LiveGrading
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem
 from mlebench_console.state import events, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -80,7 +81,7 @@ class World:
         sha256 = hashlib.sha256(self.file.read_bytes()).hexdigest()
         self.attempt: Attempt = transitions.launch(state, 1, directory="runs/1", runtime="process", now=2.0)
         transitions.started(state, self.attempt.id, isolated=True, at=2.0, now=2.0)
-        transitions.agent_ended(state, self.attempt.id, "exited", exit_code=0, at=3.0, now=3.0)
+        transitions.agent_ended(state, self.attempt.id, EndReason.EXITED, exit_code=0, at=3.0, now=3.0)
         snapshot = Snapshot(1, 2.5, 0.5, sha256, 1, "runs/1/snapshots/1.csv")
         with state.transaction():
             submissions.add(state, self.attempt.id, snapshot)

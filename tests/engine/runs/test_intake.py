@@ -30,6 +30,7 @@ from mlebench_console.environment.runner.protocol import (
 )
 from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import database, events, runs, submissions, transitions
 from mlebench_console.state.database import Database, UnusableState
@@ -537,7 +538,11 @@ def test_what_was_not_searched_or_measured_is_told_on_the_run(world: World) -> N
         # What an agent can bring about gets no free relaunch.
         (JobEnd("CANCELLED", "job 7 on n1: CANCELLED"), False, FailureClass.UNKNOWN),
         (JobEnd("OUT_OF_MEMORY", "job 7 on n1: OUT_OF_MEMORY", by_memory=True), True, FailureClass.MEMORY),
-        (JobEnd("PREEMPTED", "job 7 on n1: PREEMPTED", by_host=True), False, FailureClass.INFRASTRUCTURE),
+        (
+            JobEnd("PREEMPTED", "job 7 on n1: PREEMPTED", problem=ProblemCode.PREEMPTED),
+            False,
+            FailureClass.INFRASTRUCTURE,
+        ),
     ],
 )
 def test_why_a_batch_system_ended_a_job_is_waited_for_and_decides(

@@ -24,6 +24,7 @@ from mlebench_console.engine.scoreboard.own_runs import find_evidence, own_evide
 from mlebench_console.engine.scoreboard.page import page_of
 from mlebench_console.engine.scoreboard.plots import plots_of, svg
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import database as state_database
 from mlebench_console.state import runs, transitions
@@ -103,7 +104,7 @@ def test_what_earlier_attempts_have_spent_stands_aside(database: Database) -> No
     )
     transitions.started(database, attempt.id, isolated=True, at=5.0, now=5.0)
     used(database, run, "dear", 1_000)
-    transitions.agent_ended(database, attempt.id, "exited", exit_code=0, at=6.0, now=6.0)
+    transitions.agent_ended(database, attempt.id, EndReason.EXITED, exit_code=0, at=6.0, now=6.0)
     transitions.collected(database, attempt.id, now=6.0)
     transitions.finished(database, attempt.id, Outcome.NO_SUBMISSION, now=6.0)
     found = costs_of(find_evidence(database, "mine", PRICES))

@@ -28,6 +28,7 @@ from mlebench_console.engine.scoreboard.insight import (
 from mlebench_console.engine.scoreboard.model import Cell, Measure
 from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.engine.settings import Prices, read_table
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database as state_database
 from mlebench_console.state import submissions, transitions
@@ -154,7 +155,7 @@ def test_a_shorter_limit_gives_what_stood_then(database: Database) -> None:
         [(0.5, Outcome.GOLD), (1.5, Outcome.INVALID), (4.5, Outcome.BRONZE)], start=1
     ):
         snapshot(database, attempt_id, number, hours * 3600, standing)
-    transitions.agent_ended(database, attempt_id, "exited", exit_code=0, at=2, now=2)
+    transitions.agent_ended(database, attempt_id, EndReason.EXITED, exit_code=0, at=2, now=2)
     transitions.collected(database, attempt_id, now=2)
     transitions.finished(database, attempt_id, Outcome.BRONZE, now=2.0 + 5 * 3600)
     found = find_evidence(database, "mine")

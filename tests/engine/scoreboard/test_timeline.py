@@ -20,6 +20,7 @@ from mlebench_console.engine.scoreboard.timeline import (
     lanes_of,
     read_timeline,
 )
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.state import database as state_database
 from mlebench_console.state import datasets, events, runs, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -51,14 +52,21 @@ def launch(database: Database, run: Run, at: float) -> int:
 
 
 def finish(database: Database, attempt_id: int, outcome: Outcome, at: float) -> None:
-    transitions.agent_ended(database, attempt_id, "exited", exit_code=0, at=at, now=at)
+    transitions.agent_ended(database, attempt_id, EndReason.EXITED, exit_code=0, at=at, now=at)
     transitions.collected(database, attempt_id, now=at)
     transitions.finished(database, attempt_id, outcome, now=at)
 
 
-def fail(database: Database, attempt_id: int, kind: FailureClass, text: str, at: float) -> None:
-    transitions.agent_ended(database, attempt_id, "exited", exit_code=1, at=at, now=at)
-    transitions.failed(database, attempt_id, Failure(kind, text), now=at)
+def fail(
+    database: Database,
+    attempt_id: int,
+    kind: FailureClass,
+    text: str,
+    at: float,
+    problem: ProblemCode | None = None,
+) -> None:
+    transitions.agent_ended(database, attempt_id, EndReason.EXITED, exit_code=1, at=at, now=at)
+    transitions.failed(database, attempt_id, Failure(kind, text, problem=problem), now=at)
 
 
 def test_an_attempt_takes_the_first_lane_that_is_free_when_it_begins() -> None:
@@ -152,8 +160,9 @@ def test_a_relaunch_is_a_bar_of_its_own_and_a_lost_gpu_and_a_restart_are_marks(d
         database,
         launch(database, first, 10.0),
         FailureClass.INFRASTRUCTURE,
-        "the driver does not find GPU-1 any more",
+        "the driver does not find MIG-1 any more",
         20.0,
+        ProblemCode.GPU_LOST,
     )
     fail(database, launch(database, second, 10.0), FailureClass.CRASH, "exit code 1", 30.0)
     transitions.requeued(database, first.id, by="op", now=40.0)

@@ -26,6 +26,7 @@ from mlebench_console.engine.scoreboard.export import (
 from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.engine.scoreboard.verification import verify
 from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import runs, submissions, transitions
 from mlebench_console.state.database import Database
@@ -48,7 +49,7 @@ def finish_graded(state: Database, run: Run, data_dir: Path) -> Path:
     path.write_bytes(path.read_bytes() + b"\n" * run.seed)
     attempt = transitions.launch(state, run.id, directory=directory, runtime="process", now=2.0)
     transitions.started(state, attempt.id, isolated=True, at=2.0, now=2.0)
-    transitions.agent_ended(state, attempt.id, "exited", exit_code=0, at=3.0, now=3.0)
+    transitions.agent_ended(state, attempt.id, EndReason.EXITED, exit_code=0, at=3.0, now=3.0)
     transitions.collected(state, attempt.id, now=3.0)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     snapshot = Snapshot(1, 2.5, 0.5, sha256, path.stat().st_size, f"{directory}/snapshots/1.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
@@ -61,7 +62,7 @@ def finish(
     hardware: Hardware | None = None,
 ) -> None:
     attempt_id = start(database, run, image=image, hardware=hardware)
-    transitions.agent_ended(database, attempt_id, "exited", exit_code=0, at=3.0, now=3.0)
+    transitions.agent_ended(database, attempt_id, EndReason.EXITED, exit_code=0, at=3.0, now=3.0)
     transitions.collected(database, attempt_id, now=3.0)
     if score is not None:
         snapshot = submissions.Snapshot(1, 2.5, 0.5, "00", 1, "1.csv")

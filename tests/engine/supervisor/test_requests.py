@@ -49,6 +49,7 @@ from mlebench_console.engine.sweeps.forecast import Forecast, forecast
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.workers import WorkerPool
 from mlebench_console.state import (
@@ -462,7 +463,7 @@ def test_what_can_not_be_graded_is_graded_again_when_somebody_asks(requester: Re
     requester.launch()
     run, other = runs.of_sweep(requester.state, "dummy-1")
     attempt = transitions.launch(requester.state, run.id, directory="d", runtime="plain", now=1)
-    transitions.agent_ended(requester.state, attempt.id, "exited", exit_code=0, at=2, now=2)
+    transitions.agent_ended(requester.state, attempt.id, EndReason.EXITED, exit_code=0, at=2, now=2)
     transitions.collected(requester.state, attempt.id, now=2)
     transitions.grading_failed(requester.state, attempt.id, "killed", retry_at=900, now=3)
     requester.ask(RegradeRuns(runs=requester.shown(runs.get(requester.state, run.id))))
@@ -515,7 +516,7 @@ def test_a_grading_run_can_not_be_stopped(requester: Requests) -> None:
     (run, _) = runs.of_sweep(requester.state, "dummy-1")
     directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1, "abc")
     attempt = transitions.launch(requester.state, run.id, directory=directory, runtime="plain", now=1)
-    transitions.agent_ended(requester.state, attempt.id, "exited", exit_code=0, at=2, now=2)
+    transitions.agent_ended(requester.state, attempt.id, EndReason.EXITED, exit_code=0, at=2, now=2)
     transitions.collected(requester.state, attempt.id, now=2)
     with pytest.raises(RefusedRequest, match="it is grading"):
         requester.ask(StopRuns(runs=requester.shown(run)))

@@ -22,6 +22,7 @@ from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
 from mlebench_console.environment.runner.process.containment import limits_here
 from mlebench_console.environment.runner.protocol import BUBBLEWRAP
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import database, runs, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -171,7 +172,7 @@ def test_earlier_runs_tell_how_long_it_takes_and_what_it_holds(ready: tuple[Plac
     (run,) = runs.of_sweep(state, "old")
     attempt = transitions.launch(state, run.id, directory="a", runtime="plain", now=1.0)
     transitions.started(state, attempt.id, isolated=False, at=10.0, now=10.0)
-    transitions.agent_ended(state, attempt.id, "exited", exit_code=0, at=70.0, now=70.0)
+    transitions.agent_ended(state, attempt.id, EndReason.EXITED, exit_code=0, at=70.0, now=70.0)
     samples = Samples(places.state_dir, writable=True)
     samples.add(attempt.id, [UsageSample(at, 1.0, 1, held, 1) for at, held in ((11.0, 5000), (12.0, 9000))])
     samples.close()
