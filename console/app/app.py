@@ -134,7 +134,12 @@ class ConsoleApp(BaseApp):
         self.reader.watch("waiting", requests.waiting, partial(self.call_later, self.take_waiting))
         self.reader.start()
         self.set_interval(_TICK_SECONDS, self._tick)
-        self.set_timer(_TICK_SECONDS, partial(self.in_background, import_next_screens))
+        self.set_timer(_TICK_SECONDS, partial(self.in_background, self._import_ahead))
+
+    def _import_ahead(self) -> None:
+        """Import what is likely to be used next, in the background."""
+        import_next_screens()
+        _ = self.commands.all
 
     def on_unmount(self) -> None:
         """End the reader with the app."""

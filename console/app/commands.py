@@ -593,16 +593,14 @@ def completion(app: ConsoleApp, command: ConsoleCommand, line: str) -> Completio
     before = head[len(command.path) :].split()
     taken = [word for place, word in enumerate(before) if not _belongs_to_option(command, before, place)]
     option = _option_named(command, before[-1]) if before else None
-    if option is not None and not _is_flag(option):
-        parameter: Parameter | None = option
-    else:
-        parameter = _argument_at(app, command, taken)
-    values = [] if parameter is None else [*_values(app, parameter)]
+    is_value = option is not None and not _is_flag(option)
+    parameters = [option] if option is not None and is_value else _arguments_at(app, command, taken)
+    values = [word for parameter in parameters for word in _values(app, parameter)]
     options = [
         Word(each.opts[0], getattr(each, "help", "") or "", wants_value=not _is_flag(each))
         for each in command.options
     ]
-    shown = values if parameter is option else [*values, *options]
+    shown = values if is_value else [*values, *options]
     wanted = typed.lower()
     fitting = [word for word in shown if wanted in f"{word.text} {word.about}".lower()]
     ranked = sorted(
@@ -610,8 +608,8 @@ def completion(app: ConsoleApp, command: ConsoleCommand, line: str) -> Completio
         key=lambda word: (not word.text.lower().startswith(wanted), wanted not in word.text.lower()),
     )
     needed = sum(argument.required for argument in command.arguments)
-    is_last = len(taken) + (parameter is not option) + bool(subject_of(app, command)) >= needed
-    is_path = parameter is not None and metavar_of(parameter) in _PATHS
+    is_last = len(taken) + (not is_value) + bool(subject_of(app, command)) >= needed
+    is_path = any(metavar_of(parameter) in _PATHS for parameter in parameters)
     return Completion(head, typed, ranked, is_path, is_last)
 
 
@@ -629,15 +627,17 @@ def _is_flag(option: Parameter) -> bool:
     return bool(getattr(option, "is_flag", False))
 
 
-def _argument_at(app: ConsoleApp, command: ConsoleCommand, words: Sequence[str]) -> Parameter | None:
-    """Return the argument that comes after these words."""
-    place = len(words)
-    if words and not _names_subject(app, command, words[0]) and subject_of(app, command):
-        place += 1  # the first argument is what is chosen
-    arguments = command.arguments
-    if place < len(arguments):
-        return arguments[place]
-    return arguments[-1] if arguments and arguments[-1].nargs == -1 else None
+def _arguments_at(app: ConsoleApp, command: ConsoleCommand, words: Sequence[str]) -> Sequence[Parameter]:
+    """Return the arguments of which one may come after these words, the likeliest first."""
+    arguments, has_subject = command.arguments, bool(subject_of(app, command))
+    place = len(words) + (has_subject and not (words and _names_subject(app, command, words[0])))
+    found = arguments[place : place + 1] or [each for each in arguments[-1:] if each.nargs == -1]
+    # The first one too, although what is chosen stands for it.
+    return (
+        found
+        if words or not has_subject
+        else [*found, *(each for each in arguments[:1] if each not in found)]
+    )
 
 
 def _values(app: ConsoleApp, parameter: Parameter) -> Iterable[Word]:
