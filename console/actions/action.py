@@ -59,12 +59,12 @@ class Action:
     """Requests to the engine, filed in order after the question, if there is one, is answered with yes.
 
     Attributes:
-        fewer: the same for those things alone for which it costs nothing; its question has the answer's words.
+        free_part: the same for those things alone for which it is free; its question has the answer's words.
     """
 
     requests: tuple[Request, ...]
     question: Question | None = None
-    fewer: Action | None = None
+    free_part: Action | None = None
 
 
 def applies(make: Callable[[Any], object], chosen: Any) -> bool:

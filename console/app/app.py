@@ -339,10 +339,10 @@ class ConsoleApp(BaseApp):
         if question is None:
             self._file(action, then)
         else:
-            fewer = action.fewer
-            only = fewer.question.yes if fewer is not None and fewer.question is not None else ""
+            free_part = action.free_part
+            only = free_part.question.yes if free_part is not None and free_part.question is not None else ""
             screen = ConfirmScreen.of(question, self.size, only)
-            does = None if fewer is None else partial(self._file, fewer, then)
+            does = None if free_part is None else partial(self._file, free_part, then)
             self.confirm(screen, partial(self._file, action, then), does)
 
     def _file(self, action: Action, then: Callable[[Answer], None] | None) -> None:
@@ -395,10 +395,10 @@ class ConsoleApp(BaseApp):
         self.in_background(partial(control.withdraw, self.places, last.id), done)
 
     def confirm(
-        self, question: Screen[str], then: Callable[[], None], fewer: Callable[[], None] | None = None
+        self, question: Screen[str], then: Callable[[], None], free_part: Callable[[], None] | None = None
     ) -> None:
-        """Ask a question and call `then` if the answer is yes, or `fewer` if it is that one."""
-        does = {"yes": then, "fewer": fewer}
+        """Ask a question and call `then` if the answer is yes, or `free_part` if it is that one."""
+        does = {"yes": then, "free": free_part}
 
         def answered(answer: str | None) -> None:
             chosen = does.get(answer or "no")

@@ -215,11 +215,11 @@ class CommandLine(Widget):
 
     def _key_of(self, command: ConsoleCommand) -> str:
         """Return the key of the screen that does the same."""
-        screen, entry = self.screen, command.entry
-        if entry is None or not isinstance(screen, ConsoleScreen):
+        screen, action = self.screen, command.action
+        if action is None or not isinstance(screen, ConsoleScreen):
             return ""
         keys = self.app.settings.keys.of(*screen.contexts()[:1])
-        names = (key.keys[0] for key in keys if entry.key and key.id == f"{key.context}.{entry.key}")
+        names = (key.keys[0] for key in keys if action.key and key.id == f"{key.context}.{action.key}")
         name = next(names, "")
         return name and key_name(name, ascii_only=self.app.settings.ascii_only)
 

@@ -78,7 +78,7 @@ Does = Callable[["ConsoleApp", Given], None]
 
 
 @dataclass(frozen=True)
-class Entry:
+class CommandAction:
     """What the console does for one command.
 
     Attributes:
@@ -101,12 +101,12 @@ class ConsoleCommand:
 
     Attributes:
         path: its name, such as `runs retry`.
-        entry: what the console does for it; None for one of the console's own, which does it by itself.
+        action: what the console does for it; None for one of the console's own, which does it by itself.
     """
 
     path: str
     declared: Command
-    entry: Entry | None = None
+    action: CommandAction | None = None
 
     @property
     def help(self) -> str:
@@ -121,13 +121,13 @@ class ConsoleCommand:
     @cached_property
     def options(self) -> list[Parameter]:
         """The options that it takes here."""
-        known = () if self.entry is None else self.entry.options
+        known = () if self.action is None else self.action.options
         return [each for each in self.declared.params if each.name in known]
 
     @property
     def about(self) -> str:
         """What its first argument names, if that may be left out."""
-        return "" if self.entry is None else self.entry.about
+        return "" if self.action is None else self.action.about
 
     @property
     def usage(self) -> str:
@@ -313,22 +313,24 @@ def _show(mode: str) -> Does:
     return lambda app, _given: app.show(mode)
 
 
-_change = partial(Entry, changes=True)
-ENTRIES: Mapping[str, Entry] = {
+_change = partial(CommandAction, changes=True)
+ACTIONS: Mapping[str, CommandAction] = {
     "runs retry": _change(_act_on_runs(runs.relaunch), about="runs", key="relaunch"),
     "runs stop": _change(_act_on_runs(runs.stop), about="runs", key="stop"),
     "runs regrade": _change(_act_on_runs(runs.regrade), about="runs", key="regrade"),
     "runs classify": _change(_classify, ("failure_class", "note"), "runs", "classify"),
     "runs note": _change(_note, ("remove",), "runs", "note"),
     "runs tag": _change(_tag, ("remove",), "runs", "tag"),
-    "runs show": Entry(lambda app, given: app.show_run(given.runs[0].id), about="runs", key="open"),
-    "runs logs": Entry(_show_logs, about="runs", key="log"),
-    "runs calls": Entry(lambda app, given: app.show_run(given.runs[0].id, pane="calls"), about="runs"),
-    "runs code": Entry(_show_code, ("submission",), key="code"),
-    "runs diff": Entry(_show_difference, key="diff"),
+    "runs show": CommandAction(lambda app, given: app.show_run(given.runs[0].id), about="runs", key="open"),
+    "runs logs": CommandAction(_show_logs, about="runs", key="log"),
+    "runs calls": CommandAction(
+        lambda app, given: app.show_run(given.runs[0].id, pane="calls"), about="runs"
+    ),
+    "runs code": CommandAction(_show_code, ("submission",), key="code"),
+    "runs diff": CommandAction(_show_difference, key="diff"),
     "runs acknowledge": _change(_acknowledge, ("reason", "undo"), key="acknowledge"),
-    "sweep show": Entry(lambda app, given: app.show_sweep(given.sweep_id), about="sweep"),
-    "sweep timeline": Entry(
+    "sweep show": CommandAction(lambda app, given: app.show_sweep(given.sweep_id), about="sweep"),
+    "sweep timeline": CommandAction(
         lambda app, given: app.show_timeline(given.values["sweep_id"] or None), key="timeline"
     ),
     "sweep pause": _change(_change_sweep(PauseSweep), about="sweep", key="pause"),
@@ -341,7 +343,7 @@ ENTRIES: Mapping[str, Entry] = {
     "sweep tag": _change(_tag, ("remove",), "sweep", "tag_sweep"),
     "sweep assign": _change(_change_sweep(AssignExperiment, "experiment", "experiment_id"), about="sweep"),
     "sweep rm": _change(_remove_sweep, ("with_results",), "sweep"),
-    "sweep launch": Entry(_launch),
+    "sweep launch": CommandAction(_launch),
     "prepare": _change(_prepare, ("competition_id", "raw"), key="prepare"),
     "datasets stop": _change(_ask_of_datasets(StopDatasets), ("competition_id",)),
     "datasets verify": _change(
@@ -350,17 +352,17 @@ ENTRIES: Mapping[str, Entry] = {
     "datasets priority": _change(
         _ask_of_datasets(PrioritizeDatasets, value=lambda given: given.values["value"]), ("competition_id",)
     ),
-    "grade-sample": Entry(
+    "grade-sample": CommandAction(
         lambda app, given: app.show_grade(given.values["competition_id"], given.values["submission"])
     ),
-    "export row": Entry(_show_export, about="sweep", key="export"),
-    "integrity show": Entry(lambda app, _given: app.show_integrity("all runs"), key="integrity"),
+    "export row": CommandAction(_show_export, about="sweep", key="export"),
+    "integrity show": CommandAction(lambda app, _given: app.show_integrity("all runs"), key="integrity"),
     "integrity review": _change(_review, ("reason", "cleared"), "runs"),
     "engine start": _change(lambda app, _given: app.start_engine()),
-    "status": Entry(_show("overview")),
-    "datasets list": Entry(_show("data")),
-    "scoreboard": Entry(_show("board")),
-    "events": Entry(_show("events")),
+    "status": CommandAction(_show("overview")),
+    "datasets list": CommandAction(_show("data")),
+    "scoreboard": CommandAction(_show("board")),
+    "events": CommandAction(_show("events")),
 }
 
 
@@ -377,13 +379,13 @@ class Commands:
 
         root, own = self._shell.root(), own_commands()
         return (
-            *(ConsoleCommand(path, _declared(root, path), entry) for path, entry in ENTRIES.items()),
+            *(ConsoleCommand(path, _declared(root, path), action) for path, action in ACTIONS.items()),
             *(ConsoleCommand(name, command) for name, command in own.items()),
         )
 
     def here(self, app: ConsoleApp) -> list[ConsoleCommand]:
         """Return those that can be carried out now, first those about what is chosen on the screen."""
-        able = [each for each in self.all if not (app.readonly and each.entry and each.entry.changes)]
+        able = [each for each in self.all if not (app.readonly and each.action and each.action.changes)]
         return sorted(able, key=lambda command: not subject_of(app, command))
 
     def named(self, app: ConsoleApp, line: str) -> tuple[ConsoleCommand, str]:
@@ -420,10 +422,10 @@ class Commands:
         except TyperException as error:
             raise UsageProblem(f":{command.path}: {self._shell.explain(error)}", command.usage) from error
         _require_taken(command, context)
-        if command.entry is None:
+        if command.action is None:
             command.declared.invoke(context)
             return
-        does, values = command.entry.does, context.params
+        does, values = command.action.does, context.params
         if command.about == "runs" and not given.runs:
             names = _first(command, values)
             wanted = names.split(",") if isinstance(names, str) else names
@@ -504,7 +506,7 @@ def _names_subject(app: ConsoleApp, command: ConsoleCommand, word: str) -> bool:
 
 def _require_taken(command: ConsoleCommand, context: Context) -> None:
     """Refuse options that only mean something in a shell, such as `--json`."""
-    if command.entry is None:
+    if command.action is None:
         return
     for parameter in command.declared.params:
         source = context.get_parameter_source(parameter.name or "")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mlebench_console.console.cli.output import complain, say, say_answer
+from mlebench_console.console.cli.output import say, say_answer, say_on_stderr
 from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Invocation:
 
         places = find_places(state_dir=self.state_dir, data_dir=self.data_dir, config_file=self.config)
         for text in unknown_settings(places.config_file):
-            complain(f"warning: {text}")
+            say_on_stderr(f"warning: {text}")
         return places
 
     @cached_property
@@ -168,7 +168,7 @@ def perform(
         say("\n".join(stakes))
         typer.confirm(question.title, abort=True)
     if starting and not status(places).running:
-        complain(f"started the engine, process {ensure_running(places).pid}")
+        say_on_stderr(f"started the engine, process {ensure_running(places).pid}")
     for request in action.requests:
         say_answer(ask(places, request), json=json, **more)
 

@@ -12,7 +12,7 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import CompetitionId, Json, new_group
-from mlebench_console.console.cli.output import complain, say, say_json, say_texts
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def _members(split: str) -> tuple[list[Competition], list[DataProblem]]:
 def _end(problems: Sequence[DataProblem]) -> None:
     """Print the problems and exit with their code; without problems, return."""
     for problem in problems:
-        complain(str(problem))
+        say_on_stderr(str(problem))
     if problems:
         raise typer.Exit(DataProblem.exit_code)
 

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
-from mlebench_console.console.cli.output import complain, say
+from mlebench_console.console.cli.output import say, say_on_stderr
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.views.datasets import DatasetRow, dataset_board
 from mlebench_console.console.views.rates import Rates
@@ -56,7 +56,7 @@ def prepare_and_watch(places: Places, request: PrepareDatasets, show: Display) -
             return seen
         if not status(places).running:
             # Whatever killed it: what it was doing waits in the state, and asking again adds nothing.
-            complain(_STARTED_AGAIN)
+            say_on_stderr(_STARTED_AGAIN)
             _ask(places, replace(request, competition_ids=busy))
         time.sleep(_LOOK_SECONDS)
 
@@ -141,7 +141,7 @@ def _ask(places: Places, request: Request) -> None:
             return
         except EngineGone as gone:
             filed = gone.request
-            complain(_STARTED_AGAIN)
+            say_on_stderr(_STARTED_AGAIN)
         except EnvironmentProblem:  # it ended before anything was filed
             if status(places).running:
                 raise
@@ -169,7 +169,7 @@ class PlainLines:
             line = self._line(row)
             if line and self._said.get(row.competition_id) != line:
                 self._said[row.competition_id] = line
-                (complain if row.state in _FAILED else say)(f"{row.competition_id}: {line}")
+                (say_on_stderr if row.state in _FAILED else say)(f"{row.competition_id}: {line}")
         sys.stdout.flush()
 
     def _line(self, row: DatasetRow) -> str:

@@ -24,7 +24,14 @@ from mlebench_console.console.cli.common import (
     reading_state,
 )
 from mlebench_console.console.cli.competitions import Split
-from mlebench_console.console.cli.output import complain, say, say_answer, say_json, say_texts, show_count
+from mlebench_console.console.cli.output import (
+    say,
+    say_answer,
+    say_json,
+    say_on_stderr,
+    say_texts,
+    show_count,
+)
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 
@@ -587,8 +594,8 @@ def prune(
         found = prune_and_wait(used, parts)
     problems = [one.problem for one in found.values() if one.problem]
     for problem in problems:
-        complain(problem)
-    complain(f"{wording.size(sum(one.bytes for one in found.values()))} freed")
+        say_on_stderr(problem)
+    say_on_stderr(f"{wording.size(sum(one.bytes for one in found.values()))} freed")
     if json:
         say_json({"removed": [(part.competition_id, part.name) for part in parts], "problems": problems})
     if problems:
@@ -625,7 +632,7 @@ def _with_manifests(
 
     wanted, problems = registry.readable(_chosen_ids(named, split))
     for problem in problems.values():
-        complain(problem.in_one_line())
+        say_on_stderr(problem.in_one_line())
     for competition in wanted if named else ():
         if not any(is_prepared(competition, dataset_folder(competition, base, one)) for one in EDITIONS):
             require_prepared(competition, dataset_folder(competition, base, edition or "v1"))
@@ -652,8 +659,8 @@ def _with_manifests(
 def _say_left_out(names: Sequence[str]) -> None:
     """Print which datasets have no manifest, and exit with a code other than 0 if there are any."""
     if names:
-        complain(f"left out, because they have no manifest: {', '.join(names)}")
-        complain("Give them one: mlebench-console datasets verify --record")
+        say_on_stderr(f"left out, because they have no manifest: {', '.join(names)}")
+        say_on_stderr("Give them one: mlebench-console datasets verify --record")
         raise typer.Exit(DataProblem.exit_code)
 
 
@@ -683,7 +690,7 @@ def _state(prepared: bool, known: DatasetRow | None) -> str:
 
 def _say_verified(competition_id: str, found: DatasetVerified | None) -> None:
     if found is None or _difference(found):
-        complain(f"{competition_id}: {_difference(found)}")
+        say_on_stderr(f"{competition_id}: {_difference(found)}")
     else:
         known = "of demo data, made up" if found.demo else f"{_known_sums(found)} with known sums"
         tables = f"{plural(len(found.sums), 'table')}, {known}"

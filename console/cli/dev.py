@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mlebench_console.console.cli.common import CompetitionIds, Json, new_group
-from mlebench_console.console.cli.output import complain, say, say_json
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _take_all(taking: Mapping[str, Callable[[], KnownLeaderboard]], *, json: boo
             known = take()
         except Problem as problem:
             outcomes.append({"competition_id": one, "state": "failed", "problem": str(problem)})
-            complain(str(problem))
+            say_on_stderr(str(problem))
             continue
         state = "taken" if known.is_new else "was there"
         cut = known.cut_offs

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import complain, copy_to_clipboard, say, say_json
+from mlebench_console.console.cli.output import copy_to_clipboard, say, say_json, say_on_stderr
 from mlebench_console.console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
 from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.export import (
@@ -81,7 +81,7 @@ def export_row(
     disclosure = disclose(evidence, row)
     text = row_text(row, disclosure, form)
     if row.conflict:
-        complain(f"{row.name} does not make a row: {row.conflict}")
+        say_on_stderr(f"{row.name} does not make a row: {row.conflict}")
     if to_clipboard:
         copy_to_clipboard(text)
     if output is not None:
@@ -232,10 +232,10 @@ def _complain_of(lacking: Sequence[Shortcoming]) -> None:
     if not lacking:
         return
     sys.stdout.flush()
-    complain(f"not ready for the leaderboard: {plural(len(lacking), 'thing is', 'things are')} missing")
+    say_on_stderr(f"not ready for the leaderboard: {plural(len(lacking), 'thing is', 'things are')} missing")
     for one in lacking:
         mended = _MENDED_BY.get(one.about)
-        complain(f"  {one.about:<12}  {one.text}{f': {mended}' if mended else ''}")
+        say_on_stderr(f"  {one.about:<12}  {one.text}{f': {mended}' if mended else ''}")
 
 
 def _write_file(path: Path, content: str | bytes) -> None:

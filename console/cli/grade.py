@@ -20,7 +20,7 @@ from mlebench_console.console.cli.common import (
     data_dir_of,
     new_app,
 )
-from mlebench_console.console.cli.output import complain, say, say_json, say_wrapped
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_wrapped
 from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def grade(
     path = write_batch_report(batch, output_dir, time.time())
     ungraded = [report for report in batch.reports if report.outcome in ("not_prepared", "not_graded")]
     for problem in dict.fromkeys(report.message for report in ungraded):
-        complain(problem)
+        say_on_stderr(problem)
     if json:
         say_json(batch.to_dict() | {"report_path": str(path)})
     else:
@@ -166,7 +166,7 @@ def _report_text(report: Report) -> str:
 def _show(graded: GradedLine) -> None:
     report = graded.report
     found = f"{report.score:g}" if report.score is not None else report.outcome.replace("_", " ")
-    complain(f"{graded.done:>{len(str(graded.total))}}/{graded.total}  {report.competition_id}  {found}")
+    say_on_stderr(f"{graded.done:>{len(str(graded.total))}}/{graded.total}  {report.competition_id}  {found}")
 
 
 def _say_counts(batch: BatchReport, path: Path) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_group, places_of
-from mlebench_console.console.cli.output import complain, say, say_json, say_texts
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def build(
             pip_configuration=str(pip_configuration or ""),
             fresh=fresh,
         )
-        built = build_images(places, order, complain)
+        built = build_images(places, order, say_on_stderr)
     _say_images(built, json=json)
 
 
@@ -89,8 +89,8 @@ def base(
     """Make a base image of this machine's own Debian or Ubuntu packages, as root, for hosts that reach no registry."""
     from mlebench_console.engine import images
 
-    _say_images([images.make_base(images.connect(), name, complain)], json=json)
-    complain(f"build on it: mlebench-console images build --base-image {name}")
+    _say_images([images.make_base(images.connect(), name, say_on_stderr)], json=json)
+    say_on_stderr(f"build on it: mlebench-console images build --base-image {name}")
 
 
 @app.command("list")

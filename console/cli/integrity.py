@@ -24,7 +24,7 @@ from mlebench_console.console.cli.common import (
     places_of,
     reading_state,
 )
-from mlebench_console.console.cli.output import complain, say, say_json, say_texts, show_count
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.integrity import Layer
@@ -176,7 +176,7 @@ def judge(
             new = told.calls - told.kept
             _agree_to_cost(about, endpoint, new, told.input_tokens, tokens_out=told.output_tokens, yes=yes)
         elif chosen:
-            complain("all of these runs have been judged so; --again judges them once more")
+            say_on_stderr("all of these runs have been judged so; --again judges them once more")
         looks = judged_runs.look(found, endpoint, asked, SystemClock())
         take_in(places, looks, len(found), Layer.JUDGE, at_once=judged_runs.AT_ONCE)
     _say_spent(endpoint)
@@ -184,7 +184,7 @@ def judge(
         if mlebench_format is not None:
             rows = _detector_rows(database, wanted)
             paths = judged_runs.write_mlebench_format(mlebench_format, rows, asked, SystemClock().now())
-            complain(f"written: {', '.join(map(str, paths))}")
+            say_on_stderr(f"written: {', '.join(map(str, paths))}")
         _say_all(database, wanted, json=json)
 
 
@@ -322,7 +322,7 @@ def _agree_to_cost(
     """Print what the calls will cost, and ask whether to make them."""
     dollars = endpoint.cost_of(tokens_in, tokens_out)
     cost = "at a price that is not known" if dollars is None else f"about {dollars:,.2f} $"
-    complain(f"{about}; about {tokens_in:,} tokens, {cost}")
+    say_on_stderr(f"{about}; about {tokens_in:,} tokens, {cost}")
     if not calls or yes:
         return
     if not sys.stdin.isatty():
@@ -335,7 +335,7 @@ def _agree_to_cost(
 def _say_spent(endpoint: Endpoint) -> None:
     spent = endpoint.spent
     cost = "at a price that is not known" if spent.cost is None else f"for {spent.cost:,.2f} $"
-    complain(
+    say_on_stderr(
         f"{plural(spent.calls, 'call')} to {endpoint.model} with {spent.input_tokens:,} tokens in and"
         f" {spent.output_tokens:,} out, {cost}; {endpoint.reused:,} were answered already"
     )

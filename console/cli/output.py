@@ -71,7 +71,7 @@ def say_wrapped(text: str, *, indent: str = "", more: int = _BELOW) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def complain(text: str) -> None:
+def say_on_stderr(text: str) -> None:
     """Write text to standard error, sanitised line by line."""
     from mlebench_console.console.sanitize import plain_lines
 

@@ -20,7 +20,7 @@ from mlebench_console.console.cli.common import (
     new_app,
     places_of,
 )
-from mlebench_console.console.cli.output import complain, say, say_json, say_texts, show_count
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def _prepare(
                 seen = prepare_and_watch(used, replace(request, competition_ids=missing), show)
             except KeyboardInterrupt:
                 if used is places:
-                    complain(_what_goes_on(places))
+                    say_on_stderr(_what_goes_on(places))
                 raise
         found |= {row.competition_id: (row.state.value, row.problem) for row in seen}
     outcomes = []
@@ -299,7 +299,7 @@ def _prepare(
         if one in there and not json:
             say(f"{one}: was prepared in {folder}")
             if found[one][1]:
-                complain(f"{one}: {found[one][1]}. --again prepares it anew.")
+                say_on_stderr(f"{one}: {found[one][1]}. --again prepares it anew.")
     return outcomes
 
 
@@ -318,7 +318,7 @@ def _say_unknown_variables(places: Places) -> None:
 
     unknown = variables_unknown_to_engine(places, VARIABLES)
     if unknown:
-        complain(
+        say_on_stderr(
             f"note: the engine was started without this {', '.join(unknown)} and does not use it;"
             " 'mlebench-console engine stop', and the next command starts it anew"
         )
@@ -361,7 +361,7 @@ def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> 
     for one in map(registry.get, missing):
         for other in EDITIONS:
             if other != edition and is_prepared(one, dataset_folder(one, base, other)):
-                complain(
+                say_on_stderr(
                     f"{one.id}: edition {other} is prepared here; edition {edition} is prepared beside it"
                 )
 
@@ -380,7 +380,7 @@ def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
     if found.bytes < _MUCH and peak <= free:
         return
     unknown = f", {found.unknown} more are of unknown size" if found.unknown else ""
-    complain(
+    say_on_stderr(
         f"about {wording.size(found.bytes)} to download, {wording.size(peak)} on the disk with what is prepared"
         f"{unknown}; {wording.size(free)} are free{'' if peak <= free else ': it does not fit'}"
     )

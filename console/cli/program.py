@@ -20,7 +20,7 @@ import typer.core
 import typer.main
 
 from mlebench_console.console.cli.common import Appearance, Invocation, new_app, open_console
-from mlebench_console.console.cli.output import complain
+from mlebench_console.console.cli.output import say_on_stderr
 from mlebench_console.foundation.problems import Problem
 
 if TYPE_CHECKING:
@@ -269,16 +269,18 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except Problem as problem:
-        complain(f"error: {problem}")
+        say_on_stderr(f"error: {problem}")
         return problem.exit_code
     except typer.TyperException as error:
         # A group without a command says what there is: its help.
         is_help = type(error).__name__ == "NoArgsIsHelpError"
-        complain(error.format_message() if is_help else f"error: {_usage_error(error, command, arguments)}")
+        say_on_stderr(
+            error.format_message() if is_help else f"error: {_usage_error(error, command, arguments)}"
+        )
         return error.exit_code
     except Exception:  # noqa: BLE001  # the outermost layer: every other error ends here, logged
         invocation = None if context is None else context.find_object(Invocation)
-        complain(f"error: {_unexpected(invocation or Invocation())}")
+        say_on_stderr(f"error: {_unexpected(invocation or Invocation())}")
         return UNEXPECTED
 
 

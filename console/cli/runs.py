@@ -26,11 +26,11 @@ from mlebench_console.console.cli.common import (
     reading_state,
 )
 from mlebench_console.console.cli.output import (
-    complain,
     drawing,
     say,
     say_json,
     say_logs,
+    say_on_stderr,
     say_rows,
     say_texts,
 )
@@ -247,7 +247,7 @@ def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
     else:
         _say_audit(found)
         for text in differences:
-            complain(f"differs: {text}")
+            say_on_stderr(f"differs: {text}")
     if differences:
         raise typer.Exit(1)
 
@@ -328,7 +328,7 @@ def logs(
             others = [log for log in latest.values() if log.path != logs[log.run_id].path]
             logs.update(latest)
             if others:
-                complain("launched again: what follows is of the new attempt")
+                say_on_stderr("launched again: what follows is of the new attempt")
             return opened(others)
 
         def opened(chosen: Iterable[RunLog]) -> dict[str, LogFile]:
@@ -405,7 +405,7 @@ def _text_of(texts: dict[str, str], path: str) -> dict[str, str]:
 def _say_code(found: VersionCode) -> None:
     say(found.version.title)
     if found.note:
-        complain(found.note)
+        say_on_stderr(found.note)
     say_texts(
         ("bytes", "sha256", "file"),
         [(f"{each.bytes:,}", each.sha256[:12], each.path) for each in found.files],
@@ -728,7 +728,7 @@ def shell(
     used = agent_of(spec)
     state_dir = places_of(context).state_dir
     with open_shell(state_dir, chosen, spec, used, terminal=sys.stdin.isatty()) as command:
-        complain(
+        say_on_stderr(
             f"{used.image_name} on {chosen.id}, network {spec.conditions.network}; nothing is kept when the shell ends"
         )
         code = subprocess.run(command, env=variables(os.environ), check=False).returncode

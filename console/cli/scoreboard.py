@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import complain, say, say_columns, say_json, say_texts, say_wrapped
+from mlebench_console.console.cli.output import (
+    say,
+    say_columns,
+    say_json,
+    say_on_stderr,
+    say_texts,
+    say_wrapped,
+)
 from mlebench_console.foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
@@ -184,7 +191,7 @@ def aggregate(
         return
     say(f"{evidence.name}, edition {edition}, mean ± SEM over seeds{', padded' if pad else ''}")
     if evidence.note:
-        complain(evidence.note)
+        say_on_stderr(evidence.note)
     medal, *others = MEASURES_BY_INTEREST
     headings = ("runs of", "seeds", medal.words, "95 % (Wilson)", *(measure.words for measure in others))
     rows: list[tuple[str, ...]] = []
@@ -356,7 +363,7 @@ def import_reports(
     evidence = reports.import_reports(places_of(context).state_dir, found, about, replace=replace)
     count = len(evidence.competitions)
     for text in filter(None, (evidence.note, reports.about_ungraded(paths))):
-        complain(text)
+        say_on_stderr(text)
     if json:
         told = {"name": name, "results": len(evidence.trials), "competitions": count, "files": len(found)}
         say_json(told | {"conflict": evidence.conflict})

@@ -27,11 +27,11 @@ from mlebench_console.console.cli.common import (
     reading_state,
 )
 from mlebench_console.console.cli.output import (
-    complain,
     say,
     say_answer,
     say_checks,
     say_json,
+    say_on_stderr,
     say_texts,
     say_wrapped,
 )
@@ -263,7 +263,7 @@ def import_groups(
         )
         answer = ask(places, request)
     if left_out:
-        complain(f"left out, there is no {METADATA} in them: {', '.join(left_out)}")
+        say_on_stderr(f"left out, there is no {METADATA} in them: {', '.join(left_out)}")
     say_answer(answer, json=json, runs=[asdict(run) for run in found], left_out=list(left_out))
 
 
@@ -381,7 +381,7 @@ def timeline(
         say("nothing has been launched yet")
         return
     from mlebench_console.console.roles import ASCII, UNICODE
-    from mlebench_console.console.tui.widgets.gantt import gantt, laid_out, legend, summary
+    from mlebench_console.console.tui.widgets.gantt import gantt, layout_for, legend, summary
 
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     signs = ASCII if invocation_of(context).appearance.ascii or not is_unicode else UNICODE
@@ -398,7 +398,7 @@ def timeline(
         )[0],
         *([legend(found, signs)] if found.marks else []),
         (),
-        *gantt(found, window, columns, laid_out(found, rows), now=now, signs=signs),
+        *gantt(found, window, columns, layout_for(found, rows), now=now, signs=signs),
     ]
     for line in lines:
         say("".join(text for text, _role in line).rstrip())
@@ -575,7 +575,9 @@ def remove(
     perform(context, action, yes=yes, json=json, lost=asdict(loss))
     with reading_state(context) as database:
         if not wait_for_removal(database, known.id, seconds=_REMOVAL_PATIENCE):
-            complain("the engine is still removing its files; an event will say so if some can't be removed")
+            say_on_stderr(
+                "the engine is still removing its files; an event will say so if some can't be removed"
+            )
 
 
 def _change(

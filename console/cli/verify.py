@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from mlebench_console.console.cli.common import DataDir, Json, data_dir_of, new_group
-from mlebench_console.console.cli.output import complain, say, say_json
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr
 
 app = new_group("Check a bundle: its files, its scores, its row.")
 
@@ -44,6 +44,6 @@ def bundle(
             say(f"  {count:4}  {why}")
         say(f"differences {len(found.differences)}")
     for text in found.differences:
-        complain(f"differs: {text}")
+        say_on_stderr(f"differs: {text}")
     if found.differences:
         raise typer.Exit(1)

@@ -319,22 +319,22 @@ def context_title(context: str) -> str:
 class ConfirmScreen(Dialog[str]):
     """Asks for confirmation of an action that can't be undone; Enter takes the chosen answer, at first no.
 
-    The answer is `no`, `yes` or, if it is offered, `fewer`.
+    The answer is `no`, `yes` or, if it is offered, `free`.
     """
 
     BINDINGS = bindings("confirm")
 
-    def __init__(self, title: str, lines: tuple[Pieces, ...], yes: str, fewer: str = "") -> None:
+    def __init__(self, title: str, lines: tuple[Pieces, ...], yes: str, free_part: str = "") -> None:
         super().__init__(title)
         self._lines = lines
-        self._answers = {"no": "no, leave it", **({"fewer": fewer} if fewer else {}), "yes": yes}
+        self._answers = {"no": "no, leave it", **({"free": free_part} if free_part else {}), "yes": yes}
         self._chosen = "no"
 
     @classmethod
-    def of(cls, question: Question, size: Size, fewer: str = "") -> ConfirmScreen:
+    def of(cls, question: Question, size: Size, free_part: str = "") -> ConfirmScreen:
         """Return the dialog for the question of an action, drawn for a size of the terminal."""
-        lines = question_lines(question, size, below=_ANSWERS + 2 * bool(fewer))
-        return cls(question.title, lines, question.yes, fewer)
+        lines = question_lines(question, size, below=_ANSWERS + 2 * bool(free_part))
+        return cls(question.title, lines, question.yes, free_part)
 
     def lines(self) -> Iterable[Pieces]:
         """Return what the action changes, and the answers: two on one line, three below one another."""

@@ -46,7 +46,7 @@ from mlebench_console.console.screens.dialogs import open_classify
 from mlebench_console.console.screens.logs import FileScreen, LogScreen
 from mlebench_console.console.tui.keys import Context, Key
 from mlebench_console.console.tui.screen import NOT_READ, Queries
-from mlebench_console.console.tui.widgets.chart import Mark, Series, chart, strip_chart
+from mlebench_console.console.tui.widgets.chart import Level, Series, chart, strip_chart
 from mlebench_console.console.tui.widgets.event_cell import event_role, event_sign
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
@@ -1033,11 +1033,11 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
         span=(0.0, max(end, 1.0)),
         role=medal_role(cuts, points[-1][1]),
         number=lambda value: wording.score(value, 9),
-        marks=(
-            Mark(cuts.gold, "gold", "gold"),
-            Mark(cuts.silver, "silver", "silver"),
-            Mark(cuts.bronze, "bronze", "bronze"),
-            Mark(cuts.median, "median", "dim"),
+        levels=(
+            Level(cuts.gold, "gold", "gold"),
+            Level(cuts.silver, "silver", "silver"),
+            Level(cuts.bronze, "bronze", "bronze"),
+            Level(cuts.median, "median", "dim"),
         ),
         steps=True,
         upside_down=cuts.is_lower_better,

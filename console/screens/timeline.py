@@ -12,10 +12,10 @@ from mlebench_console.console.pieces import cut, fitting
 from mlebench_console.console.roles import Pieces, Signs
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.gantt import (
-    Layout,
+    GanttLayout,
     bar_facts,
     gantt,
-    laid_out,
+    layout_for,
     legend,
     pointed_at,
     summary,
@@ -197,9 +197,9 @@ class TimelineScreen(ConsoleScreen):
             self._window = self._window.with_bar(bar, self._now, whole)
         self.redraw()
 
-    def _keep_in_view(self, found: Timeline) -> Layout:
+    def _keep_in_view(self, found: Timeline) -> GanttLayout:
         """Scroll so that the lane of the chosen attempt is visible."""
-        layout = laid_out(found, self.query_one("#chart", Painted).size.height)
+        layout = layout_for(found, self.query_one("#chart", Painted).size.height)
         if self._chosen is not None:
             place = view.lane_of(found, self._chosen)
             self._top = min(self._top, place, max(0, len(found.lanes) - layout.lanes))

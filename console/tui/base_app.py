@@ -197,9 +197,9 @@ class BaseApp(TerminalApp):
         raise NotImplementedError
 
     def confirm(
-        self, question: Screen[str], then: Callable[[], None], fewer: Callable[[], None] | None = None
+        self, question: Screen[str], then: Callable[[], None], free_part: Callable[[], None] | None = None
     ) -> None:
-        """Ask a question and call `then` if the answer is yes, or `fewer` if it is that one."""
+        """Ask a question and call `then` if the answer is yes, or `free_part` if it is that one."""
         raise NotImplementedError
 
     def start_engine(self) -> None:

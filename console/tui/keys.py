@@ -532,7 +532,12 @@ TABLE: tuple[Key, ...] = (
     # Confirmation
     Key("confirm.yes", "y", "answer('yes')", "yes", "Do it", 1),
     Key(
-        "confirm.fewer", "f", "answer('fewer')", "fewer", "Do it only where it costs nothing, if asked so", 3
+        "confirm.free",
+        "f",
+        "answer('free')",
+        "only free",
+        "Do it only where it costs nothing, if asked so",
+        3,
     ),
     Key("confirm.no", "n escape q", "answer('no')", "no", "Leave it", 2),
     Key("confirm.choose", "tab right down", "choose(1)", "next", "Choose the next answer"),

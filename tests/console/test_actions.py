@@ -84,10 +84,10 @@ def test_only_runs_that_have_ended_are_relaunched_and_a_re_roll_warns() -> None:
     assert not free.is_warning and len(free.items) == 1
     assert "leaf-classification seed 2, no submission" in rerolled.in_words()
     lost = runs.relaunch([LOST], limits={LOST.sweep_id: 24 * 3600.0})
-    assert lost.question is not None and not lost.question.warns and lost.fewer is None
+    assert lost.question is not None and not lost.question.warns and lost.free_part is None
     assert [part.note for part in lost.question.affected][1:] == ["It takes up to 24h."]
     # Of a mixed choice, what is free can be had alone.
-    assert action.fewer is not None and run_ids(action.fewer) == [4]
+    assert action.free_part is not None and run_ids(action.free_part) == [4]
 
 
 def test_a_question_names_the_sweeps_of_runs_of_several_and_says_what_they_have_in_common_once() -> None:

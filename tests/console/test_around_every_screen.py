@@ -197,7 +197,7 @@ async def test_each_command_is_one_of_the_shells(opened: OpenConsole) -> None:
         known = console.app.commands.all
         assert len({command.path for command in known}) == len(known) > 40
         for command in known:
-            options = () if command.entry is None else command.entry.options
+            options = () if command.action is None else command.action.options
             assert {option.name for option in command.options} == {*options}, command.path
 
 

@@ -1,4 +1,4 @@
-"""Line charts over time: a scale on the left, marks such as cut-offs as horizontal rules, hours below."""
+"""Line charts over time: a scale on the left, levels such as cut-offs as horizontal rules, hours below."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLANK = 0x2800
 
 
 @dataclass(frozen=True)
-class Mark:
+class Level:
     """A value drawn as a horizontal rule with its name."""
 
     value: float
@@ -36,14 +36,14 @@ class Series:
         upside_down: draw smaller values higher.
         floor: a value that the scale always includes.
         ends: the labels below the begin and the end of the time axis; if empty, 0 and the duration.
-        numbered: whether marks are labelled with their values besides their names.
+        numbered: whether levels are labelled with their values besides their names.
     """
 
     points: Sequence[tuple[float, float]]
     span: tuple[float, float]
     role: Role
     number: Callable[[float], str]
-    marks: Sequence[Mark] = ()
+    levels: Sequence[Level] = ()
     steps: bool = False
     upside_down: bool = False
     floor: float | None = None
@@ -54,15 +54,15 @@ class Series:
 def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
     """Return a chart of exactly `height` lines, and a time axis below; without points, no lines.
 
-    Every mark has a line of its own, as far as there are enough. Values between two marks are drawn on the lower one's
-    line or between the two: distances grow with those of the values, and at any height one can read which marks a
+    Every level has a line of its own, as far as there are enough. Values between two are drawn on the lower one's
+    line or between the two: distances grow with those of the values, and at any height one can read which levels a
     value has reached.
     """
     if not series.points or width < _SCALE + 10 or height < 2:
         return []
     low, high = _range(series)
     rules = _rules(series, low, high, height)
-    labels = {line: _label(marks, series) for line, marks in rules.items()}
+    labels = {line: _label(levels, series) for line, levels in rules.items()}
     scale_width = max(_SCALE, *(len(label) + 1 for label in labels.values()), 0)
     room = width - scale_width - 2
     canvas = Canvas(room, height)
@@ -74,23 +74,23 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
         canvas.line(before, corner)
         canvas.line(corner, point)
     top, bottom = (low, high) if series.upside_down else (high, low)
-    if series.marks:
-        # The last line is for all that is worse than every mark, however far away.
+    if series.levels:
+        # The last line is for all that is worse than every level, however far away.
         bottom = min((value for _at, value in series.points), key=lambda value: _worth(value, series))
-        worst = min(_worth(mark.value, series) for mark in series.marks)
+        worst = min(_worth(level.value, series) for level in series.levels)
         below = series.number(bottom) if _worth(bottom, series) < worst else ""
     else:
         below = series.number(bottom)
     lines: list[Pieces] = []
     for place, row in enumerate(canvas.rows(ascii_only=ascii_only)):
-        marks = rules.get(place, ())
+        levels = rules.get(place, ())
         ends = {0: series.number(top), height - 1: below}
         scale = labels.get(place) or ends.get(place, "")
         head: list[Piece] = [
-            (f"{scale:>{scale_width}} ", marks[0].role if marks else "dim"),
+            (f"{scale:>{scale_width}} ", levels[0].role if levels else "dim"),
             ("|" if ascii_only else "┤" if scale else "│", "faint"),
         ]
-        lines.append((*head, *_row(row, bool(marks), series.role, signs)))
+        lines.append((*head, *_row(row, bool(levels), series.role, signs)))
     ends_of_time = series.ends or ("0", wording.span(series.span[1] - series.span[0]))
     lines.append(_time_line(ends_of_time, scale_width, room))
     return lines
@@ -113,25 +113,25 @@ def strip_chart(
     return canvas.rows(ascii_only=ascii_only)
 
 
-def _label(marks: Sequence[Mark], series: Series) -> str:
-    """Return the name of a mark, or the initials of several with the same value, and the value if wanted."""
-    name = marks[0].name if len(marks) == 1 else " ".join(mark.name[:1].upper() for mark in marks)
-    return f"{name} {series.number(marks[0].value)}" if series.numbered else name
+def _label(levels: Sequence[Level], series: Series) -> str:
+    """Return the name of a level, or the initials of several with the same value, and the value if wanted."""
+    name = levels[0].name if len(levels) == 1 else " ".join(level.name[:1].upper() for level in levels)
+    return f"{name} {series.number(levels[0].value)}" if series.numbered else name
 
 
-def _rules(series: Series, low: float, high: float, height: int) -> Mapping[int, tuple[Mark, ...]]:
-    """Return the marks by their lines, better ones above; below the last one a line is left for worse values."""
+def _rules(series: Series, low: float, high: float, height: int) -> Mapping[int, tuple[Level, ...]]:
+    """Return the levels by their lines, better ones above; below the last one a line is left for worse values."""
     groups = [
         tuple(group)
         for _worth, group in groupby(
-            sorted(series.marks, key=lambda mark: -_worth(mark.value, series)), lambda mark: mark.value
+            sorted(series.levels, key=lambda level: -_worth(level.value, series)), lambda level: level.value
         )
     ]
-    last, rules = max(0, height - 2), dict[int, tuple[Mark, ...]]()
+    last, rules = max(0, height - 2), dict[int, tuple[Level, ...]]()
     above = -1
     for place, group in enumerate(groups):
         wanted = int((1 - _up(group[0].value, low, high, series)) * height)
-        # Leave enough lines for the marks that follow.
+        # Leave enough lines for the levels that follow.
         line = max(0, min(max(wanted, above + 1), last - (len(groups) - 1 - place)))
         above = max(above, line)
         rules[above] = (*rules.get(above, ()), *group)
@@ -139,15 +139,15 @@ def _rules(series: Series, low: float, high: float, height: int) -> Mapping[int,
 
 
 def _placing(
-    series: Series, low: float, high: float, height: int, rules: Mapping[int, tuple[Mark, ...]]
+    series: Series, low: float, high: float, height: int, rules: Mapping[int, tuple[Level, ...]]
 ) -> Callable[[float], float]:
-    """Return a function from values to heights between 0 and 1; the lines between two marks are for values between."""
+    """Return a function from values to heights between 0 and 1; the lines between two levels are for values between."""
     if not rules:
         return lambda value: _up(value, low, high, series)
     ends = sorted((_worth(low, series), _worth(high, series)))
-    # A line has four rows of dots, and its rule is in the middle: a value that equals a mark is drawn on the second
+    # A line has four rows of dots, and its rule is in the middle: a value that equals a level is drawn on the second
     # row, better ones above it, and worse ones begin on the next line.
-    anchors = [(_worth(marks[-1].value, series), line) for line, marks in sorted(rules.items())]
+    anchors = [(_worth(levels[-1].value, series), line) for line, levels in sorted(rules.items())]
     tops = [(ends[1], 0), *((worth, 4 * line + 4) for worth, line in anchors)]
     bottoms = [*((worth, 4 * line + 2) for worth, line in anchors), (ends[0], 4 * height)]
     stretches = list(zip(tops, bottoms, strict=True))
@@ -181,13 +181,13 @@ def _row(row: str, is_rule: bool, role: Role, signs: Signs) -> Pieces:
 
 
 def _range(series: Series) -> tuple[float, float]:
-    """Return the range of the scale: all marks, and the values except those far away from the marks."""
+    """Return the range of the scale: all levels, and the values except those far away from the levels."""
     values = [value for _at, value in series.points]
-    marked = [mark.value for mark in series.marks]
-    if marked:
-        spread = max(marked) - min(marked) or abs(marked[0]) or 1.0
-        near = [v for v in values if min(marked) - 3 * spread <= v <= max(marked) + 3 * spread]
-        values = near + marked
+    given = [level.value for level in series.levels]
+    if given:
+        spread = max(given) - min(given) or abs(given[0]) or 1.0
+        near = [v for v in values if min(given) - 3 * spread <= v <= max(given) + 3 * spread]
+        values = near + given
     if series.floor is not None:
         values.append(series.floor)
     low, high = min(values), max(values)

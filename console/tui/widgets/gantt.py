@@ -245,7 +245,7 @@ def _counts_chart(
 
 
 @dataclass(frozen=True)
-class Layout:
+class GanttLayout:
     """How the rows of the screen are divided.
 
     Attributes:
@@ -261,7 +261,7 @@ class Layout:
     busy: int
 
 
-def laid_out(found: Timeline, height: int) -> Layout:
+def layout_for(found: Timeline, height: int) -> GanttLayout:
     """Divide rows by priority: one for each lane, the chart of medals, names below bars, concurrent attempts."""
     lanes, room = max(1, len(found.lanes)), height - 1 - bool(found.marks)
     # Only one name stands before a lane.
@@ -276,13 +276,13 @@ def laid_out(found: Timeline, height: int) -> Layout:
     elif not drawn and left >= _ROWS_FOR_BOTH // 2:
         busy = min(_MOST_CHART, left - 1)
     charts = sum(each + 1 for each in (drawn, busy) if each)
-    return Layout(rows, max(1, (room - charts) // rows), drawn, busy)
+    return GanttLayout(rows, max(1, (room - charts) // rows), drawn, busy)
 
 
 def pointed_at(
     found: Timeline,
     window: TimeSpan,
-    layout: Layout,
+    layout: GanttLayout,
     place: tuple[int, int],
     width: int,
     top: int,
@@ -302,7 +302,7 @@ def gantt(
     found: Timeline,
     window: TimeSpan,
     width: int,
-    layout: Layout,
+    layout: GanttLayout,
     *,
     top: int = 0,
     chosen: Bar | None = None,

@@ -78,6 +78,10 @@ def _reaches(cuts: Thresholds, score: float, value: float) -> bool:
 
 def distances(cuts: Thresholds, score: float) -> str:
     """Return a text with the score's distances from the last cut-off reached and from the next one."""
+    return ", ".join(_distances(cuts, score))
+
+
+def _distances(cuts: Thresholds, score: float) -> list[str]:
     values = dict(_named(cuts))
     passed = [name for name, value in values.items() if _reaches(cuts, score, value)]
     ahead = [name for name in values if name not in passed]
@@ -89,7 +93,7 @@ def distances(cuts: Thresholds, score: float) -> str:
         )
     if ahead:
         parts.append(f"{abs(score - values[ahead[-1]]):.4g} short of {ahead[-1]}")
-    return ", ".join(parts)
+    return parts
 
 
 def _compact(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
@@ -119,8 +123,8 @@ def _compact(cuts: Thresholds, score: float | None, width: int, signs: Signs) ->
     place = _place(score, values, ticks, width_of(pieces) - len(end) + 1, cuts, beyond=2)
     role = medal_role(cuts, score)
     pointer: Pieces = ((" " * place, "text"), (signs.pointer, role))
-    number, told = (wording.score(score, 9), role), distances(cuts, score)
-    texts: list[Pieces] = [(number, (f"  {part}", "dim")) for part in (told, told.rpartition(", ")[2])]
+    number, parts = (wording.score(score, 9), role), _distances(cuts, score)
+    texts: list[Pieces] = [(number, (f"  {part}", "dim")) for part in (", ".join(parts), parts[-1])]
     return tuple(pieces), pointer, cut(labels, width), fitting(texts, width)
 
 

@@ -8,7 +8,7 @@ from mlebench_console.console.roles import ASCII, UNICODE
 from mlebench_console.console.screens.run import RunScreen
 from mlebench_console.console.screens.timeline import TimelineScreen
 from mlebench_console.console.tui.theme import MONOCHROME
-from mlebench_console.console.tui.widgets.gantt import bar_facts, gantt, gutter, laid_out, legend
+from mlebench_console.console.tui.widgets.gantt import bar_facts, gantt, gutter, layout_for, legend
 from mlebench_console.console.views import timeline as view
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.timeline import Timeline
@@ -34,7 +34,7 @@ def drawn(found: Timeline, width: int, height: int, *, ascii_only: bool = False)
         found,
         view.whole_window(found, NOW),
         width,
-        laid_out(found, height),
+        layout_for(found, height),
         now=NOW,
         signs=ASCII if ascii_only else UNICODE,
     )
@@ -171,7 +171,7 @@ def test_it_fits_every_size(night: Timeline, width: int, height: int) -> None:
 
 
 def test_what_is_chosen_is_seen_where_lanes_are_scrolled(night: Timeline) -> None:
-    layout = laid_out(night, 5)
+    layout = layout_for(night, 5)
     assert layout.lanes < len(night.lanes)
     lines = gantt(
         night, view.whole_window(night, NOW), 80, layout, top=4, chosen=None, now=NOW, signs=UNICODE

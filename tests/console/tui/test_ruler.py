@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mlebench_console.competitions.model import Thresholds
 from mlebench_console.console.pieces import width_of
 from mlebench_console.console.roles import UNICODE
-from mlebench_console.console.tui.widgets.chart import Mark, Series, chart
+from mlebench_console.console.tui.widgets.chart import Level, Series, chart
 from mlebench_console.console.tui.widgets.ruler import distances, ruler
 
 LOWER = Thresholds(0.16506, 0.26996, 0.29381, 0.418785, True, "high", 1242)
@@ -38,8 +38,8 @@ def test_better_scores_are_further_left_and_between_their_cuts(
     places = [pointer(cuts, score, width)[1] for score in scores]
     assert places == sorted(places) and len(set(places)) == len(places)
     line = pointer(cuts, scores[0], width)[0]
-    marks = [place for place, letter in enumerate(line) if letter in "GSB" or line[place : place + 1] == "m"]
-    assert places[1::2] == marks
+    levels = [place for place, letter in enumerate(line) if letter in "GSB" or line[place : place + 1] == "m"]
+    assert places[1::2] == levels
 
 
 @pytest.mark.parametrize("width", range(38, 200, 7))
@@ -73,11 +73,12 @@ def test_the_next_cut_is_told() -> None:
 
 def charted(cuts: tuple[float, ...], score: float, height: int, *, lower: bool) -> tuple[list[str], int]:
     """The labels of a chart's lines, and on which of them a score is drawn."""
-    marks = [
-        Mark(cut, name, "dim") for cut, name in zip(cuts, ("gold", "silver", "bronze", "median"), strict=True)
+    levels = [
+        Level(cut, name, "dim")
+        for cut, name in zip(cuts, ("gold", "silver", "bronze", "median"), strict=True)
     ]
     series = Series(
-        [(0.0, score), (1.0, score)], (0.0, 1.0), "text", str, marks, steps=True, upside_down=lower
+        [(0.0, score), (1.0, score)], (0.0, 1.0), "text", str, levels, steps=True, upside_down=lower
     )
     lines = [
         "".join(text for text, _ in line) for line in chart(series, 60, height, UNICODE, ascii_only=True)
@@ -108,10 +109,10 @@ def test_in_a_chart_every_cut_has_its_line_and_no_score_is_beyond_a_cut_that_it_
 
 
 def test_a_score_between_two_cuts_on_neighbouring_lines_is_drawn_above_the_worse_one() -> None:
-    marks = [Mark(cut, name, "dim") for cut, name in zip((4.0, 3.0, 2.0, 1.0), "gsbm", strict=True)]
+    levels = [Level(cut, name, "dim") for cut, name in zip((4.0, 3.0, 2.0, 1.0), "gsbm", strict=True)]
     drawn = [
         chart(
-            Series([(0.0, at)], (0.0, 1.0), "text", str, marks, steps=True), 60, 5, UNICODE, ascii_only=False
+            Series([(0.0, at)], (0.0, 1.0), "text", str, levels, steps=True), 60, 5, UNICODE, ascii_only=False
         )
         for at in (1.0, 1.1)
     ]
@@ -135,11 +136,11 @@ def test_below_the_last_cut_a_chart_tells_the_worst_score_itself_or_nothing() ->
 
 def test_a_score_that_equals_a_cut_is_drawn_on_its_rule_and_a_better_one_above() -> None:
     cuts = (0.9, 0.8, 0.7, 0.6)
-    marks = [Mark(cut, name, "dim") for cut, name in zip(cuts, "gsbm", strict=True)]
+    levels = [Level(cut, name, "dim") for cut, name in zip(cuts, "gsbm", strict=True)]
     for height in (5, 12):
         for cut, other in zip(cuts, (1.0, 0.9, 0.8, 0.7), strict=True):
             drawn = Series(
-                [(0.0, cut), (1.0, cut)], (0.0, 1.0), "text", "{:.2f}".format, marks, numbered=True
+                [(0.0, cut), (1.0, cut)], (0.0, 1.0), "text", "{:.2f}".format, levels, numbered=True
             )
             lines = [
                 "".join(text for text, _ in line)
