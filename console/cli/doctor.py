@@ -278,7 +278,7 @@ def check_limits() -> Check:
     from mlebench_console.environment.runner.process import runtimes
     from mlebench_console.environment.runner.process.containment import limits_here
 
-    limits = limits_here(isolated=runtimes.resolve(runtimes.PROCESS) == protocol.BUBBLEWRAP)
+    limits = limits_here(isolated=runtimes.resolve(protocol.PROCESS) == protocol.BUBBLEWRAP)
     if not limits.unenforced and not limits.is_watched:
         return Check(Health.OK, limits.in_words(), name="limits")
     return Check(

@@ -20,7 +20,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS
 from mlebench_console.engine.places import Places, own_agents_folder
 from mlebench_console.engine.requests import LaunchSweep
-from mlebench_console.environment.runner.process.runtimes import NETWORKS, RUNTIMES
+from mlebench_console.environment.runner.protocol import NETWORKS, RUNTIMES
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.fields import Bounds, FieldError, convert, flat, flat_fields, from_flat
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading

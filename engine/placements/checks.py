@@ -181,7 +181,7 @@ def known_placements(places: Places) -> list[PlacementFacts]:
         problem, step = away.cause, away.next_step
     here = [attempt for attempt in live if attempt.placement == HERE]
     found = [
-        PlacementFacts(HERE, running=len(here), runtime=runtimes.resolve(runtimes.PROCESS), answers=True)
+        PlacementFacts(HERE, running=len(here), runtime=runtimes.resolve(protocol.PROCESS), answers=True)
     ]
     for name, profile in profiles.items():
         placement = placement_of(name)
@@ -202,7 +202,7 @@ def known_placements(places: Places) -> list[PlacementFacts]:
             PlacementFacts(
                 *(placement, profile.partition, profile.account, profile.qos),
                 *(profile.max_jobs, len(ours) - waiting, waiting, room),
-                *(runtime_on_nodes(runtimes.PROCESS), not wrong, wrong, then),
+                *(runtime_on_nodes(protocol.PROCESS), not wrong, wrong, then),
             )
         )
     return found

@@ -15,7 +15,6 @@ from mlebench_console.engine.placements.commands import output_option
 from mlebench_console.engine.settings import SlurmProfile, slurm_profiles
 from mlebench_console.environment.container import output
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.conditions import HERE, RunConditions
 from mlebench_console.foundation.problems import UsageProblem
@@ -75,11 +74,11 @@ def runtime_on_nodes(wanted: str) -> str:
     Raises:
         UsageProblem: it needs a daemon, or does not exist.
     """
-    if wanted == runtimes.PROCESS:
+    if wanted == protocol.PROCESS:
         return protocol.BUBBLEWRAP
-    if wanted in runtimes.RUNTIMES and wanted != protocol.DOCKER:
+    if wanted in protocol.RUNTIMES and wanted != protocol.DOCKER:
         return wanted
-    known = ", ".join(name for name in runtimes.RUNTIMES if name != protocol.DOCKER)
+    known = ", ".join(name for name in protocol.RUNTIMES if name != protocol.DOCKER)
     raise UsageProblem(f"jobs of Slurm can't have the runtime '{wanted}'", "", f"Choose one of {known}.")
 
 

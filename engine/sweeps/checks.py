@@ -285,7 +285,7 @@ def _runtime(
     spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], places: Places
 ) -> Iterator[Check]:
     conditions = spec.conditions
-    if conditions.runtime not in runtimes.RUNTIMES:
+    if conditions.runtime not in protocol.RUNTIMES:
         return  # `impossible` names it
     if conditions.placement != HERE:
         yield from _on_nodes(spec, agent, providers, places)

@@ -93,6 +93,10 @@ APPTAINER = "apptainer"
 AUTO = "auto"  # the first that works where the attempt runs, which its main process finds out
 # Those that run an agent in its exported image, by which `auto` prefers them.
 OF_IMAGE_FILES = (BUBBLEWRAP, APPTAINER)
+# What a sweep may ask for; `process` becomes bubblewrap, or plain where that does not work.
+PROCESS = "process"
+RUNTIMES = (PROCESS, PLAIN, DOCKER, AUTO, *OF_IMAGE_FILES)
+NETWORKS = ("none", "models", "open")
 
 
 # How a dataset is brought to a node's own disk.

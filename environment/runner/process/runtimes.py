@@ -10,10 +10,6 @@ from mlebench_console.environment.runner.process.containment import Containment,
 from mlebench_console.environment.runner.protocol import ImageFile
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
-PROCESS = "process"
-NETWORKS = ("none", "models", "open")
-RUNTIMES = (PROCESS, protocol.PLAIN, protocol.DOCKER, protocol.AUTO, *protocol.OF_IMAGE_FILES)
-
 
 def resolve(wanted: str) -> str:
     """Return the protocol's runtime for a sweep's option; `process` chooses the best that works.
@@ -24,14 +20,15 @@ def resolve(wanted: str) -> str:
         UsageProblem: there is no such runtime.
         EnvironmentProblem: it does not work on this host.
     """
-    if wanted not in RUNTIMES:
-        raise UsageProblem(f"there is no runtime '{wanted}'", "", f"Choose one of {', '.join(RUNTIMES)}.")
-    if wanted not in (PROCESS, protocol.BUBBLEWRAP):
+    if wanted not in protocol.RUNTIMES:
+        known = ", ".join(protocol.RUNTIMES)
+        raise UsageProblem(f"there is no runtime '{wanted}'", "", f"Choose one of {known}.")
+    if wanted not in (protocol.PROCESS, protocol.BUBBLEWRAP):
         return wanted
     reason = bubblewrap.why_unavailable()
     if not reason:
         return protocol.BUBBLEWRAP
-    if wanted == PROCESS:
+    if wanted == protocol.PROCESS:
         return protocol.PLAIN
     raise EnvironmentProblem(
         "runs can't be isolated here",

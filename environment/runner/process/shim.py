@@ -375,18 +375,20 @@ class Shim:
         return 0
 
     def _explained(self, ending: Ending) -> Ending:
-        """Correct the ending if bubblewrap itself was killed: it reports signals inside by its exit code.
+        """Correct the ending if the sandbox was not set up, or was itself killed: it exits for signals inside.
 
         The kernel also kills it when an agent uses up the memory, which is the agent's fault.
         """
-        if self._isolated and ending.reason == "exited" and not self._is_made():
+        if not self._isolated or ending.reason != "exited":
+            return ending
+        if not self._is_made():
             words = last_words(self._attempt / protocol.LOG)
             problem, code = f"its sandbox could not be made: {words}", ProblemCode.SANDBOX_NOT_MADE
-            return replace(ending, reason="lost", problem=problem, problem_code=code)
-        if not self._isolated or ending.reason != "exited" or ending.signal is None or ending.oom_kills:
+        elif ending.signal is not None and not ending.oom_kills:
+            name = signal.Signals(ending.signal).name
+            problem, code = f"its sandbox was killed from outside by {name}", ProblemCode.SANDBOX_LOST
+        else:
             return ending
-        name = signal.Signals(ending.signal).name
-        problem, code = f"its sandbox was killed from outside by {name}", ProblemCode.SANDBOX_LOST
         return replace(ending, reason="lost", problem=problem, problem_code=code)
 
     def _is_made(self) -> bool:
