@@ -18,7 +18,7 @@ from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.tui.widgets.trial_cell import trial_text
-from mlebench_console.console.views.scoreboard import Experiment, Subject, experiment
+from mlebench_console.console.views.scoreboard import ExperimentFacts, Subject, experiment
 from mlebench_console.engine.scoreboard.insight import Insight
 from mlebench_console.engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
 from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries
@@ -55,7 +55,7 @@ class _SubjectScreen(ListScreen):
     def __init__(self, subject: Subject) -> None:
         super().__init__()
         self._subject = subject
-        self._found: Experiment | Problem | None = None
+        self._found: ExperimentFacts | Problem | None = None
 
     def queries(self) -> Queries:
         """The experiment."""
@@ -71,7 +71,7 @@ class _SubjectScreen(ListScreen):
         elif self._found is not None:
             self.draw_experiment(self._found, self.line_list.line_width)
 
-    def draw_experiment(self, found: Experiment, width: int) -> None:
+    def draw_experiment(self, found: ExperimentFacts, width: int) -> None:
         """Draw the header and the lines."""
         raise NotImplementedError
 
@@ -81,7 +81,7 @@ class _SubjectScreen(ListScreen):
 
         self.app.push_screen(ExportScreen(self._subject))
 
-    def _take(self, found: Experiment | Problem) -> None:
+    def _take(self, found: ExperimentFacts | Problem) -> None:
         self._found = found
 
 
@@ -94,7 +94,7 @@ class ExperimentScreen(_SubjectScreen):
         super().__init__(subject)
         self._column = column
 
-    def draw_experiment(self, found: Experiment, width: int) -> None:
+    def draw_experiment(self, found: ExperimentFacts, width: int) -> None:
         """Draw it on its split."""
         high = self.size.height >= _HIGH
         self.header.show(*_header(found, self._column, width, self.app.signs), *[()] * high)
@@ -103,7 +103,7 @@ class ExperimentScreen(_SubjectScreen):
     def action_open(self) -> None:
         """Open the run under the cursor."""
         shown = self.line_list
-        if not isinstance(self._found, Experiment) or not isinstance(shown.key, str):
+        if not isinstance(self._found, ExperimentFacts) or not isinstance(shown.key, str):
             return
         trials = self._found.trials_of(shown.key)
         trial = trials[shown.column] if shown.column < len(trials) else None
@@ -118,7 +118,7 @@ class ExperimentScreen(_SubjectScreen):
 
     def action_integrity(self) -> None:
         """Show the detectors' findings in its runs."""
-        if isinstance(self._found, Experiment):
+        if isinstance(self._found, ExperimentFacts):
             numbers = [one.run_id for one in self._found.evidence.trials if one.run_id is not None]
             self.app.show_integrity(self._found.evidence.name, numbers)
 
@@ -134,13 +134,13 @@ class PlotsScreen(_SubjectScreen):
 
     CONTEXTS = ("plots", "list")
 
-    def draw_experiment(self, found: Experiment, width: int) -> None:
+    def draw_experiment(self, found: ExperimentFacts, width: int) -> None:
         """Draw the plots."""
         self.header.show(*_plots_header(found, width, self.app.signs), ())
         self.line_list.show(_plot_lines(found.plots, width, self.app.signs))
 
 
-def _plots_header(found: Experiment, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _plots_header(found: ExperimentFacts, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Return whose plots they are, and what bars and signs mean."""
     runs, competitions = len(found.evidence.trials), len(found.evidence.competitions)
     of = f"{plural(runs, 'run')} of {plural(competitions, 'competition')}"
@@ -152,7 +152,7 @@ def _plots_header(found: Experiment, width: int, signs: Signs) -> tuple[Pieces, 
     return first, joined(parts, (f" {signs.dot} ", "faint"), width)
 
 
-def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _header(found: ExperimentFacts, column: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Return the name and conditions of the experiment."""
     evidence, row = found.evidence, found.row
     dot: Piece = (f" {signs.dot} ", "faint")
@@ -179,7 +179,7 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
     return tuple(lines)
 
 
-def _lines(found: Experiment, column: str, width: int, signs: Signs, *, high: bool) -> list[Line]:
+def _lines(found: ExperimentFacts, column: str, width: int, signs: Signs, *, high: bool) -> list[Line]:
     """Return the measures (all of them in a high terminal), the competitions of a column by split, and the insights."""
     seeds = max((len(found.trials_of(name)) for name in found.evidence.competitions), default=0)
     # In wide terminals the statistics are beside the competitions.
@@ -304,7 +304,7 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
         ]
 
 
-def _measures(found: Experiment, width: int, signs: Signs, measures: Sequence[Measure]) -> list[Line]:
+def _measures(found: ExperimentFacts, width: int, signs: Signs, measures: Sequence[Measure]) -> list[Line]:
     """Return the measures on the experiment's own competitions and on every split that they cover."""
     covered_splits = [(name, found.row.columns[name]) for name in COLUMNS]
     # A column without a figure would be dashes only; its own competitions may be exactly those of a split.
@@ -341,7 +341,7 @@ def _measured(standing: Standing | None, measure: Measure, signs: Signs) -> str:
     return wording.UNKNOWN
 
 
-def _trial_columns(found: Experiment, seeds: int, width: int, signs: Signs) -> list[Column[str]]:
+def _trial_columns(found: ExperimentFacts, seeds: int, width: int, signs: Signs) -> list[Column[str]]:
     def seed(place: int) -> Column[str]:
         def trial(name: str) -> Pieces:
             trials = found.trials_of(name)

@@ -27,12 +27,12 @@ from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, Labell
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.views.launch import (
     Composed,
-    Draft,
+    LaunchForm,
     agents_known,
     compose,
-    draft_of_file,
-    draft_of_sweep,
-    draft_text,
+    form_of_file,
+    form_of_sweep,
+    form_text,
 )
 from mlebench_console.engine.checks import Check, Remedy
 from mlebench_console.engine.control import Answer
@@ -85,22 +85,22 @@ class LaunchScreen(ConsoleScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._draft = Draft()
+        self._form = LaunchForm()
         self._composed: Composed | None = None
-        # The draft that was composed last, and whether to launch once it is the one that is shown.
-        self._composed_of: Draft | None = None
+        # The form that was composed last, and whether to launch once it is the one that is shown.
+        self._composed_of: LaunchForm | None = None
         self._wants_launch = False
-        # The last valid draft: its summary stays visible while a field is invalid.
+        # The last valid form: its summary stays visible while a field is invalid.
         self._last_good: Composed | None = None
         self._dry_run = False
         self._build = BuildStatus()
-        self._launched = Draft()
+        self._launched = LaunchForm()
 
     def body(self) -> Iterable[Widget]:
         """Return the fields by group, in two columns or beside each other in four, and the forecast below."""
         halves = (
             Container(
-                *(Vertical(*_fields(groups, self._draft), classes="column") for groups in half),
+                *(Vertical(*_fields(groups, self._form), classes="column") for groups in half),
                 classes="half",
             )
             for half in _GROUPS
@@ -127,21 +127,21 @@ class LaunchScreen(ConsoleScreen):
     def fill_in(self, *, sweep_id: str = "", file: Path | None = None) -> None:
         """Fill the form in from an earlier sweep or from a file."""
         if file is not None:
-            self.in_background(partial(draft_of_file, file), self._fill_in, latest="filling")
+            self.in_background(partial(form_of_file, file), self._fill_in, latest="filling")
         else:
-            self.app.read_state(partial(draft_of_sweep, sweep_id=sweep_id), self._fill_in)
+            self.app.read_state(partial(form_of_sweep, sweep_id=sweep_id), self._fill_in)
 
     def action_clear(self) -> None:
         """Reset the form."""
-        self._fill_in(Draft())
+        self._fill_in(LaunchForm())
 
-    def _fill_in(self, draft: Draft) -> None:
-        self._draft = draft
+    def _fill_in(self, form: LaunchForm) -> None:
+        self._form = form
         for field in self.query(Field):
-            field.value = draft.texts[field.id or ""]
+            field.value = form.texts[field.id or ""]
             # The beginning of a text that is longer than its field is more useful than its end.
             field.cursor_position = len(field.value) if field.has_focus else 0
-        self.app.say(f"filled in from {draft.source}" if draft.source else "the form is as it was at first")
+        self.app.say(f"filled in from {form.source}" if form.source else "the form is as it was at first")
         self._work_out()
 
     def tick(self) -> None:
@@ -150,10 +150,10 @@ class LaunchScreen(ConsoleScreen):
         self._work_out()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Check the changed draft."""
+        """Check the changed form."""
         event.stop()
         if event.input.id is not None:
-            self._draft = self._draft.changed(event.input.id, event.value)
+            self._form = self._form.changed(event.input.id, event.value)
             self._work_out()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -168,7 +168,7 @@ class LaunchScreen(ConsoleScreen):
         """Return the word for what a key would do now; empty for keys of fields outside of them, and without need."""
         if key.id in ("field.complete", "launch.back") and not self.is_typing:
             return ""
-        if key.id in _REMEDIES and not (key.id == "launch.prepare" and self._draft.prepare):
+        if key.id in _REMEDIES and not (key.id == "launch.prepare" and self._form.prepare):
             checks = () if self._composed is None else self._composed.checks
             if all(check.allows_work for check in checks if check.remedy is _REMEDIES[key.id]):
                 return ""
@@ -176,10 +176,10 @@ class LaunchScreen(ConsoleScreen):
 
     def toggled_on(self) -> Collection[str]:
         """Return the key of preparing, once missing datasets are to be prepared first."""
-        return ("launch.prepare",) if self._draft.prepare else ()
+        return ("launch.prepare",) if self._form.prepare else ()
 
     def redraw(self) -> None:
-        """Draw the draft's forecast and checks."""
+        """Draw the form's forecast and checks."""
         width, signs, composed = self.size.width, self.app.signs, self._composed
         self.set_class(width >= _WIDE_ENOUGH, "-wide")
         self.set_class(self.size.height >= _TALL_ENOUGH, "-tall")
@@ -200,7 +200,7 @@ class LaunchScreen(ConsoleScreen):
         lines += _summary(
             composed,
             self._last_good,
-            self._draft,
+            self._form,
             self._build,
             width,
             left - _LEAST_OF_DRY_RUN if self._dry_run else left,
@@ -217,7 +217,7 @@ class LaunchScreen(ConsoleScreen):
 
     def action_launch(self) -> None:
         """Ask for confirmation and launch; what was typed just before is checked first."""
-        self._wants_launch = self._composed_of != self._draft
+        self._wants_launch = self._composed_of != self._form
         if self._wants_launch:
             return
         composed = self._composed
@@ -237,11 +237,11 @@ class LaunchScreen(ConsoleScreen):
             line for check in composed.checks if check.warns for line in _check(check, str, width, signs)
         ]
         self.app.confirm(
-            ConfirmScreen(title, tuple(lines), "yes, launch"), partial(self._launch, self._draft, action)
+            ConfirmScreen(title, tuple(lines), "yes, launch"), partial(self._launch, self._form, action)
         )
 
-    def _launch(self, draft: Draft, action: Action) -> None:
-        self._launched = draft
+    def _launch(self, form: LaunchForm, action: Action) -> None:
+        self._launched = form
         self.app.carry_out(action, self._go_to)
 
     def _go_to(self, answer: Answer) -> None:
@@ -257,7 +257,7 @@ class LaunchScreen(ConsoleScreen):
 
     def action_prepare(self) -> None:
         """Switch whether missing datasets are prepared first."""
-        self._draft = replace(self._draft, prepare=not self._draft.prepare)
+        self._form = replace(self._form, prepare=not self._form.prepare)
         self._work_out()
 
     def action_build(self) -> None:
@@ -268,7 +268,7 @@ class LaunchScreen(ConsoleScreen):
         if self._build.is_running or not missing:
             self.app.say("images are being built" if self._build.is_running else "no image is missing")
             return
-        order = BuildImages(names=missing, agents_dir=self._draft.texts["agents_dir"])
+        order = BuildImages(names=missing, agents_dir=self._form.texts["agents_dir"])
         self.in_background(partial(start_build, self.app.places, order), lambda _: self._look_at_build())
 
     def _look_at_build(self) -> None:
@@ -318,10 +318,10 @@ class LaunchScreen(ConsoleScreen):
             self._save(path)
 
     def _save(self, path: Path) -> None:
-        draft = self._draft
+        form = self._form
 
         def save() -> None:
-            text = draft_text(draft)
+            text = form_text(form)
             with writing(path):
                 write_text(path, text)
 
@@ -357,7 +357,7 @@ class LaunchScreen(ConsoleScreen):
 
     def _is_left(self) -> bool:
         """Return whether something is typed, but not launched, and no field has the focus."""
-        return self.focused is None and self._draft not in (Draft(), self._launched)
+        return self.focused is None and self._form not in (LaunchForm(), self._launched)
 
     def _suggest(self, agents: list[str]) -> None:
         known = {"agent": agents, "competitions": [*registry.splits(), *registry.all_ids()]}
@@ -366,11 +366,11 @@ class LaunchScreen(ConsoleScreen):
             self.query_one(f"#{name}", Field).suggester = SuggestFromList(values, case_sensitive=True)
 
     def _work_out(self) -> None:
-        work = partial(compose, self._draft, self.app.places, self.app.engine)
-        self.in_background(work, partial(self._take, self._draft), latest="composed")
+        work = partial(compose, self._form, self.app.places, self.app.engine)
+        self.in_background(work, partial(self._take, self._form), latest="composed")
 
-    def _take(self, draft: Draft, composed: Composed) -> None:
-        self._composed, self._composed_of = composed, draft
+    def _take(self, form: LaunchForm, composed: Composed) -> None:
+        self._composed, self._composed_of = composed, form
         if composed.launch is not None:
             self._last_good = composed
         self.draw()
@@ -382,7 +382,7 @@ class LaunchScreen(ConsoleScreen):
 def _summary(
     composed: Composed | None,
     last_good: Composed | None,
-    draft: Draft,
+    form: LaunchForm,
     build: BuildStatus,
     width: int,
     room: int,
@@ -407,10 +407,10 @@ def _summary(
         lines += _what(composed, width, now)[is_short:]
     elif last_good is not None:
         lines.append(_before(last_good, width, now))
-    if others := draft.others.given():
+    if others := form.others.given():
         said = ", ".join(f"{name} {value}" for name, value in others.items())
         clears = f"   {keys('launch.clear')} clears"
-        text = foreign(f"besides, from {draft.source}: {said}", width - 3 - len(clears)).rstrip()
+        text = foreign(f"besides, from {form.source}: {said}", width - 3 - len(clears)).rstrip()
         lines.append(((f"  {text}", "text"), (clears, "dim")))
     lines += _building(composed, build, width, keys)
     lines += _price(composed, width)
@@ -425,7 +425,7 @@ def _summary(
 
 
 def _before(last_good: Composed, width: int, now: float) -> Pieces:
-    """Draw the summary of the last valid draft."""
+    """Draw the summary of the last valid form."""
     parts = ["".join(text for text, _role in line).strip() for line in _what(last_good, width, now)]
     return ((f"  before: {foreign(', '.join(parts), width - 11).rstrip()}", "dim"),)
 
@@ -501,7 +501,7 @@ def _price(composed: Composed, width: int) -> list[Pieces]:
 def _order(
     composed: Composed | None, last_good: Composed | None, width: int, room: int, signs: Signs
 ) -> list[Pieces]:
-    """Draw the order and times of starts, as many as fit; for an invalid draft those of the last valid one."""
+    """Draw the order and times of starts, as many as fit; for an invalid form those of the last valid one."""
     shown = composed if composed is not None and composed.forecast is not None else last_good
     if composed is None or shown is None or shown.forecast is None:
         return []
@@ -533,13 +533,13 @@ def _order(
     return [*lines, ((f"  and {more} more", "dim"),)] if more > 0 else lines
 
 
-def _fields(groups: Iterable[FormGroup], draft: Draft) -> Iterable[Widget]:
+def _fields(groups: Iterable[FormGroup], form: LaunchForm) -> Iterable[Widget]:
     """Return the fields of some groups, each group with its title."""
     for place, group in enumerate(groups):
         yield Painted(((f" {group}", "strong"),), classes="group -later" if place else "group")
         for option in FORM_OPTIONS:
             if option.form is not None and option.form.group is group:
-                text = draft.texts[option.name]
+                text = form.texts[option.name]
                 field = Field(text, placeholder=option.form.hint, id=option.name, select_on_focus=False)
                 yield LabelledField(option.form.label, field, label_width=_LABEL_WIDTH)
 

@@ -1,4 +1,4 @@
-"""The draft of a sweep on the launch screen, with its checks and forecast."""
+"""The form of a sweep on the launch screen, with its checks and forecast."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _initial_texts() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Draft:
+class LaunchForm:
     """The typed texts by option; an empty text means the option's default.
 
     Attributes:
@@ -55,13 +55,13 @@ class Draft:
     others: SweepOptions = field(default_factory=SweepOptions)
     source: str = ""
 
-    def changed(self, option: str, text: str) -> Draft:
-        """Return the draft with another text for an option."""
+    def changed(self, option: str, text: str) -> LaunchForm:
+        """Return the form with another text for an option."""
         return replace(self, texts={**self.texts, option: text})
 
     @classmethod
-    def of(cls, options: SweepOptions, source: str) -> Draft:
-        """Return the draft that results in these options.
+    def of(cls, options: SweepOptions, source: str) -> LaunchForm:
+        """Return the form that results in these options.
 
         Raises:
             Problem: a file that they name can't be read, or a duration is invalid.
@@ -114,7 +114,7 @@ def _shortest(competitions: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Composed:
-    """A draft with its checks, and with its launch and forecast if its fields are valid.
+    """A form with its checks, and with its launch and forecast if its fields are valid.
 
     Attributes:
         launch: the request to the engine; None while a field is invalid.
@@ -148,9 +148,9 @@ def agents_known(agents_dir: str) -> tuple[Agent, ...]:
     return find_agents(agents_folders(agents_dir)).agents
 
 
-def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Composed:
-    """Parse and check a draft; waits for the disk, and for Docker if that is checked."""
-    options, problems = draft.options()
+def compose(form: LaunchForm, places: Places, engine: EngineStatus | None) -> Composed:
+    """Parse and check a form; waits for the disk, and for Docker if that is checked."""
+    options, problems = form.options()
     chosen: tuple[str, ...] = ()
     if "competitions" not in problems:
         try:
@@ -161,11 +161,11 @@ def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Compos
     why = {name: problem.what for name, problem in problems.items()}
     if options.agent:
         try:
-            get_agent(options.agent, agents_folders(draft.texts["agents_dir"]))
+            get_agent(options.agent, agents_folders(form.texts["agents_dir"]))
         except Problem as problem:
             why["agent"] = problem.what  # the forecast's checks show the details
     else:
-        several = ", ".join(agent.id for agent in agents_known(draft.texts["agents_dir"])[:_AGENTS_NAMED])
+        several = ", ".join(agent.id for agent in agents_known(form.texts["agents_dir"])[:_AGENTS_NAMED])
         wrong.insert(0, Check(Health.FAIL, f"choose an agent: {several}"))
     try:
         launch = completed(replace(options, competitions=None), chosen, places)
@@ -176,17 +176,17 @@ def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Compos
     return Composed(checks, wrong=why) if wrong else Composed(checks, launch, found, why)
 
 
-def draft_of_file(path: Path) -> Draft:
-    """Read a draft from a file for `sweep launch`.
+def form_of_file(path: Path) -> LaunchForm:
+    """Read a form from a file for `sweep launch`.
 
     Raises:
         Problem: it can't be read, or is invalid.
     """
-    return Draft.of(read_toml(path), path.name)
+    return LaunchForm.of(read_toml(path), path.name)
 
 
-def draft_of_sweep(database: Database, sweep_id: str) -> Draft:
-    """Return a draft that would launch a sweep again under a new name, with its current schedule.
+def form_of_sweep(database: Database, sweep_id: str) -> LaunchForm:
+    """Return a form that would launch a sweep again under a new name, with its current schedule.
 
     Raises:
         Problem: there is no such sweep, or it was imported.
@@ -196,16 +196,16 @@ def draft_of_sweep(database: Database, sweep_id: str) -> Draft:
         raise UsageProblem(f"sweep {sweep.id} can't be cloned", "it was imported, not launched here")
     budget = budgets.of_group(database, BudgetScope.SWEEP, sweep.id)
     launch = launch_of(sweep, experiments.of_sweep(database, sweep.id), budget)
-    return Draft.of(options_of(replace(launch, name="", note="")), f"sweep {sweep.id}")
+    return LaunchForm.of(options_of(replace(launch, name="", note="")), f"sweep {sweep.id}")
 
 
-def draft_text(draft: Draft) -> str:
-    """Return a draft as the text of a file for `sweep launch`.
+def form_text(form: LaunchForm) -> str:
+    """Return a form as the text of a file for `sweep launch`.
 
     Raises:
         Problem: a field is invalid.
     """
-    options, problems = draft.options()
+    options, problems = form.options()
     for problem in problems.values():
         raise problem
     folder = None if options.agents_dir is None else str(Path(options.agents_dir).expanduser().absolute())

@@ -290,7 +290,7 @@ NOTES = TextColumn[Row](
 
 
 @dataclass(frozen=True)
-class Experiment:
+class ExperimentFacts:
     """The evidence of a row, with insights and plots derived from it."""
 
     evidence: Evidence
@@ -317,14 +317,14 @@ def subject_named(database: Database, name: str, sweep_id: str) -> Subject:
     return Subject("own", wanted)
 
 
-def experiment(database: Database, subject: Subject, config_file: Path) -> Experiment | Problem:
+def experiment(database: Database, subject: Subject, config_file: Path) -> ExperimentFacts | Problem:
     """Read the experiment of a row."""
 
-    def read() -> Experiment:
+    def read() -> ExperimentFacts:
         evidence = _evidence_of(database, subject, config_file)
         row = row_of(evidence)
         plots = () if evidence.conflict else plots_of(evidence, row)
-        return Experiment(evidence, row, insight_of(evidence, read_table(config_file, Prices)), plots)
+        return ExperimentFacts(evidence, row, insight_of(evidence, read_table(config_file, Prices)), plots)
 
     return or_problem(read)
 

@@ -20,7 +20,7 @@ from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.views.host import host_use
-from mlebench_console.console.views.launch import Composed, Draft, compose, draft_of_file, draft_text
+from mlebench_console.console.views.launch import Composed, LaunchForm, compose, form_of_file, form_text
 from mlebench_console.engine.control import Answer, EngineStatus
 from mlebench_console.engine.control.status import publish
 from mlebench_console.engine.images import BuildStatus, NeededImage
@@ -348,12 +348,12 @@ async def test_what_a_launch_lets_pass_is_a_warning_on_the_form(
         await console.sees("! warning: agent aide has OPENAI_API_KEY, but can't reach")
 
 
-def drafted(*, prepare: bool = False, **texts: str) -> Draft:
-    return Draft({**Draft().texts, **texts}, prepare)
+def drafted(*, prepare: bool = False, **texts: str) -> LaunchForm:
+    return LaunchForm({**LaunchForm().texts, **texts}, prepare)
 
 
 def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
-    draft = drafted(
+    form = drafted(
         agent="none-such",
         competitions="low spoky",
         seeds="0",
@@ -366,7 +366,7 @@ def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
         cpus="many",
         memory_gb="-1",
     )
-    composed = compose(draft, places, RUNNING)
+    composed = compose(form, places, RUNNING)
     told = " | ".join(f"{check.text} {check.next_step}" for check in composed.checks if not check.allows_work)
     for part in (
         "none-such",
@@ -386,7 +386,7 @@ def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
 
 
 def test_a_draft_says_what_flags_say(places: Places) -> None:
-    draft = drafted(
+    form = drafted(
         agent="dummy",
         competitions="spaceship-titanic",
         hours="90m",
@@ -401,7 +401,7 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
         obfuscated="yes",
         prepare=True,
     )
-    composed = compose(draft, places, RUNNING)
+    composed = compose(form, places, RUNNING)
     assert composed.launch is not None
     spec = composed.launch.spec
     assert (spec.conditions.time_limit_seconds, composed.launch.priority, spec.start_ramp_seconds) == (
@@ -493,16 +493,16 @@ def test_a_sweep_becomes_a_form_and_a_file_and_comes_back_whole(places: Places, 
         'agent = "dummy"\nsplit = "low"\nseeds = 2\ntime_limit = "1h30m"\nshm_gb = 2\nrecord_calls = true\n'
         'gateway = ["openai"]\nidle_minutes = 20\ngrace_seconds = 5\nprepare = true\nsweep_budget_calls = 7\n'
     )
-    draft = draft_of_file(file)
-    assert (draft.texts["competitions"], draft.texts["hours"], draft.texts["idle_minutes"]) == (
+    form = form_of_file(file)
+    assert (form.texts["competitions"], form.texts["hours"], form.texts["idle_minutes"]) == (
         "low",
         "1h30m",
         "20m",
     )
-    (tmp_path / "again.toml").write_text(draft_text(draft))
+    (tmp_path / "again.toml").write_text(form_text(form))
     asked, again = (resolve(read_toml(tmp_path / name), places) for name in ("night.toml", "again.toml"))
     assert asked == again
-    composed = compose(draft, places, RUNNING)
+    composed = compose(form, places, RUNNING)
     assert composed.launch == asked
 
 
