@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -14,6 +14,7 @@ from mlebench_console.engine.scoreboard.model import (
     COLUMNS,
     OBFUSCATED,
     USUAL,
+    Conditions,
     Costs,
     Evidence,
     Measure,
@@ -176,7 +177,7 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         first=first.name,
         second=second.name,
         measure=measure,
-        caveats=differences(both, ignored=agents),
+        caveats=(*differences(both, ignored=agents), *_further_differences(*both)),
         duels=tuple(sorted(duels, key=lambda duel: -abs(duel.difference))),
         overall=_difference(duels),
         by_column={column: _difference(part) for column, part in parts.items() if part},
@@ -184,6 +185,16 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         descriptions=(first.conditions.descriptions, second.conditions.descriptions),
         costs=(costs_of(first), costs_of(second)),
     )
+
+
+def _further_differences(first: Conditions, second: Conditions) -> Iterator[str]:
+    """Yield the conditions that may differ within a row and do between these two; unknown ones differ from none."""
+    if first.further is None or second.further is None:
+        return
+    one, other = dict(first.further), dict(second.further)
+    for name in dict.fromkeys([*one, *other]):
+        if one.get(name) != other.get(name):
+            yield f"mixed {name}: {', '.join(sorted((one.get(name, 'none'), other.get(name, 'none'))))}"
 
 
 def _common(count: int) -> str:

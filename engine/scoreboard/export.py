@@ -122,6 +122,7 @@ class Disclosure:
         tokens, model_costs: of these calls, as text; empty: unknown.
         integrity: results of detectors and reviews of own runs; None: there are none.
         descriptions: `obfuscated` where they hid the competition's name; empty: unknown.
+        further: other conditions that are not as usual, as texts by the names of options.
     """
 
     edition: str
@@ -150,6 +151,7 @@ class Disclosure:
     tokens: str = ""
     model_costs: str = ""
     descriptions: str = ""
+    further: tuple[tuple[str, str], ...] = ()
     runtimes: tuple[str, ...] = ()
     integrity: IntegritySummary | None = None
 
@@ -177,6 +179,11 @@ class Disclosure:
             ("hardware per run", self.hardware or _UNKNOWN),
             ("machines", "; ".join(self.machines) or _UNKNOWN),
             ("network policy", self.network or _UNKNOWN),
+            *(
+                (("further conditions", ", ".join(f"{name} {text}" for name, text in self.further)),)
+                if self.further
+                else ()
+            ),
             ("isolated runs", self._isolation()),
             ("model calls", self.model_calls or _UNKNOWN),
             *((("tokens", self.tokens),) if self.tokens else ()),
@@ -249,6 +256,7 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         hardware=evidence.conditions.hardware,
         network=evidence.conditions.network,
         descriptions=evidence.conditions.descriptions,
+        further=evidence.conditions.further or (),
         images=tuple(sorted({_image(one) for one in found} - {""})),
         machines=tuple(sorted({one.machine for one in found} - {""})),
         test_feedback=False if evidence.table == "own" else None,

@@ -75,6 +75,8 @@ class Conditions:
         hardware: the processors, memory and GPUs of a run.
         data: `real` or `demo`.
         descriptions: `usual`, or `obfuscated` where they hid the competition's name; empty: unknown.
+        further: what else was asked for that an agent may notice, as texts by the names of options; None: unknown. It
+            may differ within a row.
     """
 
     edition: str
@@ -85,6 +87,7 @@ class Conditions:
     network: str = ""
     data: str = "real"
     descriptions: str = ""
+    further: tuple[tuple[str, str], ...] | None = None
 
 
 _PLURALS = {

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from mlebench_console.competitions import registry
 from mlebench_console.engine.model_costs import spending_of
+from mlebench_console.engine.options.sweep import OPTIONS
 from mlebench_console.engine.scoreboard.model import (
     OBFUSCATED,
     USUAL,
@@ -28,6 +29,7 @@ from mlebench_console.engine.scoreboard.model import (
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.conditions import RunConditions
+from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.foundation.text import limit_text
 from mlebench_console.state import datasets, experiments, integrity, runs, submissions, sweeps
@@ -38,6 +40,16 @@ from mlebench_console.state.usage import model_calls, network_use
 from mlebench_console.state.usage.model_calls import UseOfRun
 
 _GIB = 1 << 30
+# The conditions of a run that `Conditions` has in words of its own, and those that make no difference to an agent.
+_SAID = frozenset(
+    {
+        *("edition", "obfuscated", "time_limit_seconds", "network", "runtime", "container_runtime"),
+        *("cpus", "memory_bytes", "gpus", "runs_per_gpu"),
+    }
+)
+_UNNOTICED = frozenset(
+    {"placement", "grace_seconds", "grade_every_seconds", "keep_containers", "record_calls"}
+)
 
 
 @dataclass(frozen=True)
@@ -192,6 +204,17 @@ def _conditions_of(sweep: Sweep, members: Sequence[Run]) -> Conditions:
         network=conditions.network,
         data="demo" if any(run.demo for run in members) else "real",
         descriptions=descriptions if is_known else "",
+        further=_further(conditions) if is_known else None,
+    )
+
+
+def _further(conditions: RunConditions) -> tuple[tuple[str, str], ...]:
+    """Return the other conditions that are not as usual, as texts by the names of their options."""
+    kept = {name: value for name, value in flat(conditions).items() if name not in _SAID | _UNNOTICED}
+    return tuple(
+        (option.name, option.to_text(value))
+        for option in OPTIONS
+        if option.kept_as in kept and (value := option.from_kept(kept[option.kept_as])) is not None
     )
 
 

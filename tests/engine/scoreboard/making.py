@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mlebench_console.engine.scoreboard.model import Conditions, Evidence, Measure, Trial
 
 LEAF = "leaf-classification"
@@ -22,7 +24,7 @@ _EARNED = {
 
 
 def evidence(
-    name: str, outcomes: dict[str, str], *, seconds: float | None = None, **conditions: str
+    name: str, outcomes: dict[str, str], *, seconds: float | None = None, **conditions: Any
 ) -> Evidence:
     """One sign for each seed: `G + ^ v x -` as on the screens, `.` for one that counts for nothing."""
     trials = tuple(

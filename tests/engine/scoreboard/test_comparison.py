@@ -72,6 +72,13 @@ def test_editions_are_never_compared_and_other_differences_are_told() -> None:
     )
 
 
+def test_further_conditions_that_differ_are_told_unless_they_are_unknown() -> None:
+    ours = evidence("a", {LEAF: "+"}, further=(("gateway", "openai"), ("budget_usd", "2.5")))
+    theirs = evidence("b", {LEAF: "+"}, further=(("gateway", "openai"), ("disk_gb", "9")))
+    assert compare(ours, theirs).caveats == ("mixed budget_usd: 2.5, none", "mixed disk_gb: 9, none")
+    assert compare(ours, evidence("imported", {LEAF: "+"})).caveats == ()
+
+
 def test_without_names_it_is_told_what_names_are_worth() -> None:
     usual = evidence("usual", {LEAF: "++", SPOOKY: "++", CACTUS: "--"}, descriptions="usual")
     blind = evidence("blind", {LEAF: "--", SPOOKY: "+-", CACTUS: "--"}, descriptions="obfuscated")

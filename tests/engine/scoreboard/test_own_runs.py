@@ -109,6 +109,20 @@ def test_sweeps_of_an_experiment_make_one_row_and_add_up_their_seeds(database: D
     assert row.own.measures[Measure.ABOVE_MEDIAN] == Cell(100.0, 0.0, 4)
 
 
+def test_conditions_without_words_of_their_own_are_named_by_their_options(database: Database) -> None:
+    asked = changed(SPEC, model_grants=("mcp",), gateway=("openai",), budget_usd=2.5, idle_limit_seconds=1800)
+    sweep(database, "asked", asked)
+    (found,) = own_evidence(database)
+    assert found.conditions.further == (
+        ("gateway", "openai"),
+        ("model_grant", "mcp"),
+        ("budget_usd", "2.5"),
+        ("idle_minutes", "30m"),
+    )
+    sweep(database, "usual", SPEC, now=9.0)
+    assert own_evidence(database)[0].conditions.further == ()
+
+
 @pytest.mark.parametrize(
     ("other", "version", "said"),
     [
