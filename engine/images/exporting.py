@@ -120,13 +120,16 @@ def find_exported(image: NeededImage, folder: Path) -> ImageFile:
     Raises:
         EnvironmentProblem: there is none, or it was made from other files.
     """
-    of_name = [one for one in exported(folder) if one.name == image.name]
-    faults = [image.fault_of(*_recipe(one)) for one in of_name]
-    for one, fault in zip(of_name, faults, strict=True):
-        if not fault:
-            return one
-    fault = faults[0] if faults else "not exported"
-    step = "Export it where Docker is: mlebench-console images export AGENT, or bring it: images import FILE"
+    fault = "not exported"
+    for one in exported(folder):
+        if one.name == image.name:
+            fault = image.fault_of(*_recipe(one))
+            if not fault:
+                return one
+    step = (
+        "Export it where Docker is: mlebench-console images export AGENT, or bring it: images import FILE. "
+        "Without an image: --runtime process."
+    )
     raise EnvironmentProblem(f"the image {image.name} is {fault}", f"looked in {folder}", step)
 
 
