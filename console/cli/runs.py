@@ -246,8 +246,8 @@ def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
         say_json(found.to_dict())
     else:
         _say_audit(found)
-        for text in differences:
-            say_on_stderr(f"differs: {text}")
+        for one in differences:
+            say_on_stderr(f"differs: {one.text}")
     if differences:
         raise typer.Exit(1)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -28,22 +27,22 @@ def bundle(
     json: Json = False,
 ) -> None:
     """Grade its submissions again with the data prepared here, and compute its row; exit code 1 on differences."""
+    from mlebench_console.engine.scoreboard.audit import DifferenceKind
     from mlebench_console.engine.scoreboard.verification import verify
 
     found = verify(folder, data_dir_of(context, data_dir), at_once=at_once or os.cpu_count() or 1)
     if json:
-        say_json(asdict(found))
+        say_json(found.document())
     else:
-        row = (
-            "differs" if any(text.startswith("the row") for text in found.differences) else "made anew, same"
-        )
+        row_differs = any(one.kind is DifferenceKind.ROW for one in found.differences)
+        row = "differs" if row_differs else "made anew, same"
         say(f"scores      {found.scores} computed anew, same")
         say(f"row         {row}")
         say(f"unchecked   {len(found.unchecked)}")
         for why, count in Counter(why for _, why in found.unchecked).most_common():
             say(f"  {count:4}  {why}")
         say(f"differences {len(found.differences)}")
-    for text in found.differences:
-        say_on_stderr(f"differs: {text}")
+    for one in found.differences:
+        say_on_stderr(f"differs: {one.text}")
     if found.differences:
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,37 @@ from mlebench_console.state.usage.model_calls import ModelUse
 _MOST_EVENTS = 100_000
 # The files of an attempt's directory that record its order, its events and how it ended.
 _FILES = (protocol.ORDER, protocol.EVENTS, protocol.EXIT, protocol.VALIDATIONS)
+
+
+class DifferenceKind(StrEnum):
+    """What contradicts what."""
+
+    FILE_MISSING = "file_missing"
+    FILE_UNREADABLE = "file_unreadable"
+    FILE_CHANGED = "file_changed"
+    ATTEMPTS = "attempts"
+    OUTCOME = "outcome"
+    SCORE = "score"
+    ROW = "row"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A contradiction among files and records.
+
+    Attributes:
+        run: the run that it is about, as `sweep/competition/seed`; empty for a bundle as a whole.
+        file, field: which file, and which of its entries or of the state's columns.
+        theirs, ours: what is stated, and what was found or computed; None where neither can be written so.
+    """
+
+    kind: DifferenceKind
+    text: str
+    file: str = ""
+    field: str = ""
+    theirs: Any = None
+    ours: Any = None
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,35 +148,52 @@ class RunAudit:
         """The submission whose grade is the run's outcome."""
         return self.attempts[-1].final if self.attempts else None
 
-    def differences(self) -> tuple[str, ...]:
+    def differences(self) -> tuple[Difference, ...]:
         """List where files and records contradict each other."""
-        found = []
-        if [one.attempt.number for one in self.attempts] != list(range(1, self.run.attempts + 1)):
-            found.append(f"it counts {self.run.attempts} attempts and has {len(self.attempts)}")
+        kind, found = DifferenceKind, []
+        counted, kept = self.run.attempts, len(self.attempts)
+        if [one.attempt.number for one in self.attempts] != list(range(1, counted + 1)):
+            text = f"it counts {counted} attempts and has {kept}"
+            found.append(Difference(kind.ATTEMPTS, text, field="attempts", theirs=counted, ours=kept))
         for audited in self.attempts:
             number, imported = audited.attempt.number, audited.attempt.runtime == IMPORTED
             if audited.attempt.exit_reason and not imported:
                 needed = (protocol.ORDER, protocol.EVENTS, protocol.EXIT)
-                found += [f"attempt {number} has no {name}" for name in needed if not audited.files.get(name)]
+                missing = [name for name in needed if not audited.files.get(name)]
+                found += [
+                    Difference(kind.FILE_MISSING, f"attempt {number} has no {name}", name) for name in missing
+                ]
             for one in audited.submissions:
-                what = f"submission {one.submission.sequence} of attempt {number}"
+                kept_file, what = one.submission, f"submission {one.submission.sequence} of attempt {number}"
                 if not one.file_sha256:
-                    found.append(f"{what} can't be read")
-                elif one.file_sha256 != one.submission.sha256:
-                    found.append(f"{what} is not the file that was submitted")
-                found += [f"the code at {what}: {path} is not what was kept" for path in one.damaged_code]
+                    text = f"{what} can't be read"
+                    found.append(Difference(kind.FILE_UNREADABLE, text, kept_file.path))
+                elif one.file_sha256 != kept_file.sha256:
+                    text = f"{what} is not the file that was submitted"
+                    sums = kept_file.sha256, one.file_sha256
+                    found.append(Difference(kind.FILE_CHANGED, text, kept_file.path, "sha256", *sums))
+                found += [
+                    Difference(
+                        kind.FILE_CHANGED, f"the code at {what}: {path} is not what was kept", path, "sha256"
+                    )
+                    for path in one.damaged_code
+                ]
         final = self.final
         if self.run.state is RunState.FINISHED and final is not None:
-            graded = final.submission
-            if (graded.standing, graded.score) != (self.run.outcome, self.run.score):
-                found.append("its outcome is not the grade of its final submission")
+            stated = (self.run.outcome, self.run.score)
+            graded = (final.submission.standing, final.submission.score)
+            if graded != stated:
+                text = "its outcome is not the grade of its final submission"
+                found.append(Difference(kind.OUTCOME, text, field="outcome", theirs=stated, ours=graded))
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
+        """Return it as a JSON object: `differences` are texts, `differing` the same as records."""
+        differences = self.differences()
         return asdict(self) | {
             "sweep": self.sweep.document(),
-            "differences": list(self.differences()),
+            "differences": [one.text for one in differences],
+            "differing": [asdict(one) for one in differences],
         }
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from mlebench_console.engine.grading.grader import report_on
 from mlebench_console.engine.grading.report import standing_of
 from mlebench_console.engine.layout import can_grade, dataset_folder
 from mlebench_console.engine.scoreboard.aggregation import row_of
-from mlebench_console.engine.scoreboard.audit import RunAudit, answers_hash
+from mlebench_console.engine.scoreboard.audit import Difference, DifferenceKind, RunAudit, answers_hash
 from mlebench_console.engine.scoreboard.export import (
     AUDIT,
     RUNS,
@@ -34,59 +34,75 @@ from mlebench_console.foundation.problems import DataProblem
 
 
 @dataclass(frozen=True)
-class Verification:
+class BundleVerification:
     """The result of checking a bundle.
 
     Attributes:
         scores: how many scores were recomputed and found equal.
         unchecked: what could not be checked, each with the reason.
-        differences: what differs from what the bundle says, one text each.
+        differences: what differs from what the bundle says.
     """
 
     scores: int
     unchecked: tuple[tuple[str, str], ...]
-    differences: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it stands in JSON documents: `differences` are texts, `differing` the same as records."""
+        return asdict(self) | {
+            "differences": [one.text for one in self.differences],
+            "differing": [asdict(one) for one in self.differences],
+        }
 
 
-def verify(folder: Path, data_dir: Path | None = None, *, at_once: int = 1) -> Verification:
+def verify(folder: Path, data_dir: Path | None = None, *, at_once: int = 1) -> BundleVerification:
     """Check a bundle for contradictions, and its scores against the prepared data of this machine.
 
     Raises:
         DataProblem: it is not a bundle.
     """
     manifest, wrong = check_files(folder)
-    differences = [f"{name} is missing, changed or not listed" for name in wrong]
+    differences = [
+        Difference(DifferenceKind.FILE_CHANGED, f"{name} is missing, changed or not listed", name)
+        for name in wrong
+    ]
     unchecked: list[tuple[str, str]] = []
     audits = _audits(folder, differences)
     differences += _row_differences(folder, manifest, audits)
     if not audits:
         unchecked.append(("scores", "the bundle has no audit trail: it was made from imported reports"))
     for audit in audits:
-        differences += [f"{_name(audit)}: {text}" for text in audit.differences()]
+        name = _name(audit)
+        differences += [replace(one, text=f"{name}: {one.text}", run=name) for one in audit.differences()]
     scores = _check_scores(folder, audits, data_dir, at_once, unchecked, differences)
-    return Verification(scores, tuple(unchecked), tuple(differences))
+    return BundleVerification(scores, tuple(unchecked), tuple(differences))
 
 
-def _audits(folder: Path, differences: list[str]) -> tuple[RunAudit, ...]:
+def _audits(folder: Path, differences: list[Difference]) -> tuple[RunAudit, ...]:
     found = []
     for path in sorted((folder / AUDIT).glob("*.json")):
         try:
             found.append(RunAudit.from_dict(json.loads(path.read_text(encoding="utf-8"))))
         except (OSError, ValueError) as error:
-            differences.append(f"{path.relative_to(folder)} can't be read: {error}")
+            name = str(path.relative_to(folder))
+            text = f"{name} can't be read: {error}"
+            differences.append(Difference(DifferenceKind.FILE_UNREADABLE, text, name))
     return tuple(found)
 
 
-def _row_differences(folder: Path, manifest: Mapping[str, Any], audits: Sequence[RunAudit]) -> list[str]:
+def _row_differences(
+    folder: Path, manifest: Mapping[str, Any], audits: Sequence[RunAudit]
+) -> list[Difference]:
     """Compare the numbers of the bundle's row with those of its reports and of its audited runs."""
     pad = bool(manifest.get("padded"))
     edition = str(manifest.get("edition") or "v1")
+    row_file = folder / f"row{RowFormat.JSON.suffix}"
     try:
-        row_file = folder / f"row{RowFormat.JSON.suffix}"
         stated = json.loads(row_file.read_text(encoding="utf-8"))["columns"]
         reported = load_evidence([folder / RUNS])
     except (OSError, ValueError, KeyError, DataProblem) as error:
-        return [f"the row can't be recomputed: {error}".replace("\n", " ")]
+        text = f"the row can't be recomputed: {error}".replace("\n", " ")
+        return [Difference(DifferenceKind.ROW, text, row_file.name)]
     sources = [("its reports", reported)]
     if audits:
         trials = tuple(trial_of(audit.run) for audit in audits)
@@ -96,8 +112,10 @@ def _row_differences(folder: Path, manifest: Mapping[str, Any], audits: Sequence
     for what, evidence in sources:
         computed = columns_document(row_of(evidence, pad_missing=pad))
         for column in sorted(stated.keys() & computed.keys()):
-            if not _are_equal(stated[column]["measures"], computed[column]["measures"]):
-                found.append(f"the row's column '{column}' does not follow from {what}")
+            theirs, ours = stated[column]["measures"], computed[column]["measures"]
+            if not _are_equal(theirs, ours):
+                text = f"the row's column '{column}' does not follow from {what}"
+                found.append(Difference(DifferenceKind.ROW, text, row_file.name, column, theirs, ours))
     return found
 
 
@@ -118,7 +136,7 @@ def _check_scores(
     data_dir: Path | None,
     at_once: int,
     unchecked: list[tuple[str, str]],
-    differences: list[str],
+    differences: list[Difference],
 ) -> int:
     requests: list[GradeRequest] = []
     graded: list[RunAudit] = []
@@ -145,9 +163,18 @@ def _check_scores(
             if _are_equal([*found], [recorded.score, recorded.valid, recorded.standing]):
                 scores += 1
             else:
+                name = _name(audit)
+                text = f"{name}: its score is {found[0]} ({found[2]}), not {recorded.score} ({recorded.standing})"
                 differences.append(
-                    f"{_name(audit)}: its score is {found[0]} ({found[2]}),"
-                    f" not {recorded.score} ({recorded.standing})"
+                    Difference(
+                        DifferenceKind.SCORE,
+                        text,
+                        recorded.path,
+                        "score",
+                        (recorded.score, recorded.standing),
+                        (found[0], found[2]),
+                        name,
+                    )
                 )
     return scores
 

@@ -173,7 +173,7 @@ def test_a_run_is_audited_by_command(cli: Cli, world: Database) -> None:
     run = runs.of_all_sweeps(world)[0]
     told = json.loads(cli("runs", "audit", str(run.id), "--json").out)
     assert told["run"]["id"] == run.id
-    assert told["differences"] == list(audit_of(world, run.id).differences())
+    assert told["differences"] == [one.text for one in audit_of(world, run.id).differences()]
     assert f"agent    {told['sweep']['spec']['agent_id']}" in cli("runs", "audit", str(run.id)).out
 
 

@@ -14,7 +14,7 @@ from mlebench_console.competitions.grader import grade
 from mlebench_console.engine.grading.grader import report_on, request_for
 from mlebench_console.engine.grading.report import standing_of
 from mlebench_console.engine.scoreboard.aggregation import row_of
-from mlebench_console.engine.scoreboard.audit import audit_of
+from mlebench_console.engine.scoreboard.audit import DifferenceKind, audit_of
 from mlebench_console.engine.scoreboard.export import (
     AUDIT,
     MANIFEST,
@@ -24,7 +24,7 @@ from mlebench_console.engine.scoreboard.export import (
     write_bundle,
 )
 from mlebench_console.engine.scoreboard.own_runs import find_evidence
-from mlebench_console.engine.scoreboard.verification import verify
+from mlebench_console.engine.scoreboard.verification import BundleVerification, verify
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem
@@ -85,6 +85,10 @@ def folder(state: Database, finished: list[Run], tmp_path: Path) -> Path:
     return made.parent
 
 
+def told(found: BundleVerification) -> list[str]:
+    return [one.text for one in found.differences]
+
+
 def sign(folder: Path) -> None:
     """Write the manifest anew, as somebody does who wants nobody to notice a change."""
     manifest = json.loads((folder / MANIFEST).read_text())
@@ -113,10 +117,12 @@ def test_an_audit_names_a_submission_that_is_not_what_was_handed_in_and_files_th
     place = state.path.parent / "runs/1"
     (place / "snapshots/1.csv").write_text("changed")
     (place / protocol.EXIT).unlink()
-    assert audit_of(state, finished[0].id).differences() == (
-        "attempt 1 has no exit.json",
-        "submission 1 of attempt 1 is not the file that was submitted",
-    )
+    missing, changed = audit_of(state, finished[0].id).differences()
+    assert (missing.kind, missing.file) == (DifferenceKind.FILE_MISSING, protocol.EXIT)
+    assert missing.text == "attempt 1 has no exit.json"
+    assert (changed.kind, changed.field) == (DifferenceKind.FILE_CHANGED, "sha256")
+    assert changed.text == "submission 1 of attempt 1 is not the file that was submitted"
+    assert changed.ours == hashlib.sha256(b"changed").hexdigest() != changed.theirs
 
 
 def test_a_bundle_as_it_was_written_is_verified_with_every_score_computed_anew(
@@ -138,19 +144,22 @@ def test_a_score_that_does_not_follow_from_its_submission_is_named_however_well_
     path.write_text(json.dumps(audit))
     sign(folder)
     differences = verify(folder, prepared_data).differences
-    assert any("its score is" in text and "mine/spaceship-titanic/1" in text for text in differences)
-    assert any("does not follow from its audited runs" in text for text in differences)
+    (score,) = (one for one in differences if one.kind is DifferenceKind.SCORE)
+    assert (score.run, score.field, score.theirs) == ("mine/spaceship-titanic/1", "score", (0.99, "gold"))
+    assert any("does not follow from its audited runs" in one.text for one in differences)
 
 
 def test_a_row_that_does_not_follow_from_its_reports_is_named(folder: Path, prepared_data: Path) -> None:
     row = json.loads((folder / "row.json").read_text())
     row["columns"]["own"]["measures"]["any_medal"]["mean"] += 1
     (folder / "row.json").write_text(json.dumps(row))
-    assert "row.json is missing, changed or not listed" in verify(folder, prepared_data).differences
+    assert "row.json is missing, changed or not listed" in told(verify(folder, prepared_data))
     sign(folder)
-    assert (
-        "the row's column 'own' does not follow from its reports" in verify(folder, prepared_data).differences
-    )
+    found = verify(folder, prepared_data)
+    assert "the row's column 'own' does not follow from its reports" in told(found)
+    assert {(one.kind, one.file, one.field) for one in found.differences} == {
+        (DifferenceKind.ROW, "row.json", "own")
+    }
 
 
 def test_what_can_not_be_checked_is_told_with_the_reason(folder: Path, tmp_path: Path) -> None:
