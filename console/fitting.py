@@ -58,6 +58,14 @@ class _Fitting:
         lengths = [sorted(map(natural, column)) for column in cells]
         self._needed = [each[-1] if each else 0 for each in lengths]
         self._usual = [each[math.ceil(_MOST_NAMES * len(each)) - 1] if each else 0 for each in lengths]
+        # What the longest forms need that fit columns of a fixed width.
+        self._fixed = [
+            max(
+                (cell_len(text_of(cell, column.width)) for cell in found if not isinstance(cell, Rest)),
+                default=0,
+            )
+            for column, found in zip(columns, cells, strict=True)
+        ]
         self._shortest = [max(map(shortest, column), default=0) for column in cells]
         # A cell that spans others says something of its row.
         self._says_nothing = [
@@ -74,7 +82,11 @@ class _Fitting:
 
     def to_screen(self) -> list[int]:
         """Return the widths for a screen."""
-        columns, needed = self._columns, self._needed
+        columns = self._columns
+        needed = [
+            need if column.grows else fixed
+            for column, need, fixed in zip(columns, self._needed, self._fixed, strict=True)
+        ]
         self._widths = [
             min(max(column.width, needed[place]), column.grows) if place in self._names else column.width
             for place, column in enumerate(columns)

@@ -124,7 +124,6 @@ def test_help_loads_no_command() -> None:
         "mlebench_console.console.cli.common",
         "mlebench_console.console.cli.output",
         "mlebench_console.console.cli.program",
-        "mlebench_console.console.tables",
         "mlebench_console.foundation",
         "mlebench_console.foundation.problems",
     }

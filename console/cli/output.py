@@ -13,11 +13,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlebench_console.console.tables import Row, TextColumn
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from mlebench_console.console.fields import Cell, Columns, Forms
+    from mlebench_console.console.fields import Cell, Columns, Forms, NounField, Row
     from mlebench_console.console.logs.reader import LogFile, LogLine
     from mlebench_console.console.roles import Drawing
     from mlebench_console.engine.checks import Check
@@ -43,13 +42,10 @@ _LEAST_NAMES = {
 _WIDEST_NAME = 80
 # Sentences, which go below their rows first; without one the last column does.
 _TEXTS = frozenset({"what happened", "what was found", "what", "problem"})
-_TYPED_NAMES = frozenset({"competition", "sweep", "experiment"})
 # Two spaces or more separate columns, for programs that read them.
 _GAP = 2
 # Beside a row with less room than this no text begins: it goes below.
 _LEAST_TEXT = 16
-# What stands in a cell of which there is nothing to say.
-_NOTHING = ("", "-", "0")
 
 
 def say(text: str = "") -> None:
@@ -194,111 +190,6 @@ def _harmless(cell: Cell) -> Forms:
     return Forms([plain(text_of(form).replace("\n", " ")) for form in forms])
 
 
-def say_table(
-    rows: Sequence[Row],
-    columns: Mapping[str, Callable[[Row], str]],
-    *,
-    right: Collection[str] = (),
-    limits: Mapping[str, int] | None = None,
-    optional: Mapping[str, str] | None = None,
-    spare: Sequence[str] = (),
-) -> None:
-    """Write rows as columns of harmless text, those named in `right` flush right, none wider than its limit.
-
-    A terminal has no column in which every cell is empty or the text that `optional` gives for it. If it is too narrow
-    for the others, empty columns are left out first, then names are cut, then columns named in `spare` are left out in
-    that order, and what still has no room goes below its row, each cell behind its heading if there are several.
-    Anything but a terminal has one line for each row with all columns: programs that read the columns find the same
-    ones every time.
-    """
-    from rich.cells import cell_len, set_cell_size
-
-    from mlebench_console.console.sanitize import plain
-
-    texts = {
-        heading: [plain(text(row), limit=(limits or {}).get(heading)) for row in rows]
-        for heading, text in columns.items()
-    }
-    usual = optional or {}
-    if sys.stdout.isatty():
-        texts = {
-            heading: cells
-            for heading, cells in texts.items()
-            if heading not in usual or any(cell not in (usual[heading], *_NOTHING) for cell in cells)
-        }
-    widths = {heading: max(map(cell_len, (heading, *cells))) for heading, cells in texts.items()}
-    shown, below, tail, left = list(texts), list[str](), None, 0
-    if sys.stdout.isatty():
-        room = shutil.get_terminal_size().columns
-        if _taken(widths.values()) > room:
-            shown = [
-                heading
-                for heading in shown
-                if not rows or any(cell not in _NOTHING for cell in texts[heading])
-            ]
-        least = {heading: min(widths[heading], _LEAST_NAMES.get(heading, sys.maxsize)) for heading in shown}
-        for heading in spare:
-            if heading in least and _taken(least.values()) > room:
-                del least[heading]
-        known = list(least)
-        shown = _first_that_fit(known, least, room)
-        excess = _taken(widths[heading] for heading in shown) - room
-        while excess > 0 and (widest := _widest_to_cut(shown, widths, least)) is not None:
-            widths[widest] -= 1
-            excess -= 1
-        below = known[len(shown) :]
-        left = room - _taken(widths[heading] for heading in shown) - 2
-        if below and below[0] not in right and left >= max(_LEAST_TEXT, cell_len(below[0])):
-            tail = below[0]
-    ellipsis = "…" if "utf" in (sys.stdout.encoding or "").lower() else "~"
-
-    def cell(heading: str, text: str) -> str:
-        width = widths[heading]
-        if cell_len(text) > width:
-            return set_cell_size(text, width - 1) + ellipsis
-        space = " " * (width - cell_len(text))
-        return space + text if heading in right else text + space
-
-    def line(written: Mapping[str, str], beside: str | None) -> str:
-        cells = [cell(heading, written[heading]) for heading in shown]
-        return "  ".join([*cells, written[beside]] if beside is not None else cells).rstrip() + "\n"
-
-    sys.stdout.write(line({heading: heading for heading in texts}, tail))
-    if len(below) == 1 and tail is None:
-        sys.stdout.write(f"{' ' * _BELOW}{below[0]}\n")
-    for place in range(len(rows)):
-        written = {heading: cells[place] for heading, cells in texts.items()}
-        beside = tail if tail is not None and cell_len(written[tail]) <= left else None
-        sys.stdout.write(line(written, beside))
-        more = [
-            written[heading] if len(below) == 1 else f"{heading} {written[heading]}".lstrip()
-            for heading in below
-            if heading != beside and written[heading] not in (*_NOTHING, usual.get(heading))
-        ]
-        for part in _in_lines(more, shutil.get_terminal_size().columns - _BELOW) if more else ():
-            sys.stdout.write(f"{' ' * _BELOW}{part}\n")
-
-
-def _taken(widths: Iterable[int]) -> int:
-    """Return the number of cells that columns of these widths take together."""
-    found = list(widths)
-    return sum(found) + 2 * (len(found) - 1)
-
-
-def _first_that_fit(headings: Sequence[str], widths: Mapping[str, int], room: int) -> list[str]:
-    """Return as many of the first columns as fit, at least one."""
-    shown = list(headings)
-    while len(shown) > 1 and _taken(widths[heading] for heading in shown) > room:
-        shown.pop()
-    return shown
-
-
-def _widest_to_cut(shown: Sequence[str], widths: Mapping[str, int], least: Mapping[str, int]) -> str | None:
-    """Return the widest column that may still be cut; names that people type are cut last."""
-    able = [heading for heading in shown if widths[heading] > least[heading]]
-    return max(able, key=lambda heading: (heading not in _TYPED_NAMES, widths[heading]), default=None)
-
-
 def _in_lines(texts: Sequence[str], width: int) -> list[str]:
     """Put sanitised texts on lines of this width, several on a line if they fit; longer ones are wrapped."""
     lines: list[str] = []
@@ -374,21 +265,6 @@ def say_logs(
     finally:
         for log in followed.values():
             log.close()
-
-
-def say_columns(
-    columns: Sequence[TextColumn[Row]],
-    rows: Sequence[Row],
-    *,
-    limits: Mapping[str, int] | None = None,
-    optional: Mapping[str, str] | None = None,
-    spare: Sequence[str] = (),
-) -> None:
-    """Write a table of rows as `say_table` does; columns in which no row has anything are left out."""
-    shown = [column for column in columns if any(column.text(row) for row in rows)]
-    right = [column.title for column in shown if column.right]
-    texts = {column.title: column.text for column in shown}
-    say_table(rows, texts, right=right, limits=limits, optional=optional, spare=spare)
 
 
 def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,9 +11,9 @@ import typer
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
 from mlebench_console.console.cli.output import (
     say,
-    say_columns,
     say_json,
     say_on_stderr,
+    say_rows,
     say_texts,
     say_wrapped,
 )
@@ -85,6 +83,7 @@ def scoreboard(
 ) -> None:
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
     from mlebench_console.competitions import registry
+    from mlebench_console.console.nouns.scoreboard import SCOREBOARD_ROW, split_field
     from mlebench_console.console.views import scoreboard as view
     from mlebench_console.engine.providers import model_prices
     from mlebench_console.engine.scoreboard.aggregation import row_of
@@ -112,38 +111,23 @@ def scoreboard(
 
     published = [] if own_only else sorted(published_rows(state_dir), key=rank)
     if json:
-        say_json(
-            [
-                asdict(row) | {"costs": None if row.costs is None else row.costs.document()}
-                for row in (*own, *published)
-            ]
-        )
+        say_json([SCOREBOARD_ROW.document(row, 0.0) for row in (*own, *published)])
         return
-    is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE_ENOUGH
-    decimals = 1 if is_narrow else 2
-    spare = ("date", "limit") if is_narrow else ()
-    splits = [view.split_column(name, decimals=decimals) for name in COLUMNS]
-    facts = (view.LIMIT, view.DATE, view.SEEDS, view.NOTES)
+    splits = " ".join(COLUMNS)
     if own:
         say("own experiments, any medal %, mean ± SEM over seeds")
-        names = (view.EXPERIMENT, view.AGENT, view.MODELS, view.own_column(decimals=decimals))
-        splits_of_users = [view.split_column(name, decimals=decimals) for name in user_splits]
-        counted = (*view.ROW_COSTS, view.EDITION, *facts)
-        say_columns(
-            (*names, *splits, *splits_of_users, view.COVERED, *counted),
-            own,
-            optional={"edition": "v1"},
-            spare=spare[:1],
-        )
-    # All of them are published: that column would say the same in each row.
-    columns = (view.AGENT, view.MODELS, *splits, *(fact for fact in facts if fact is not view.SEEDS))
+        before = SCOREBOARD_ROW.columns(f"experiment agent models own {splits}")
+        after = SCOREBOARD_ROW.columns("covered tokens usd_run usd_medal edition hours date seeds notes")
+        say_rows((*before, *map(split_field, user_splits), *after), own)
+    # All of them are published: a column of tables would say the same in each row.
+    columns = SCOREBOARD_ROW.columns(f"agent models {splits} hours date notes")
     for table, title in (("main", "published rows (all of real data)"), ("additional", view.ADDITIONAL)):
         shown = [row for row in published if row.table == table]
         if shown:
             if own or table == "additional":
                 say()
             say_wrapped(title)
-            say_columns(columns, shown, limits={"models": 32}, spare=spare)
+            say_rows(columns, shown)
 
 
 @aggregate_app.command()
@@ -163,7 +147,7 @@ def aggregate(
     json: Json = False,
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
-    from mlebench_console.console.views.scoreboard import COSTS
+    from mlebench_console.console.nouns.scoreboard import COSTS
     from mlebench_console.engine.scoreboard.export import measures_document
     from mlebench_console.engine.scoreboard.model import MEASURES_BY_INTEREST
 
@@ -195,8 +179,8 @@ def aggregate(
     medal, *others = MEASURES_BY_INTEREST
     headings = ("runs of", "seeds", medal.words, "95 % (Wilson)", *(measure.words for measure in others))
     rows: list[tuple[str, ...]] = []
-    known = [column for column in COSTS if any(column.text(costs) for *_line, costs in lines)]
-    headings += tuple(column.title for column in known)
+    known = [title for title, text in COSTS.items() if any(text(costs) for *_line, costs in lines)]
+    headings += tuple(known)
     for name, covered, measures, costs in lines:
         cells = ["-"] * (len(headings) - len(known) - 1)
         if measures:
@@ -204,7 +188,7 @@ def aggregate(
             within = "-" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
             cells = [str(measures[medal].n), measures[medal].figures(), within]
             cells += [measures[measure].figures() for measure in others]
-        rows.append((name, covered, *cells, *(column.text(costs) for column in known)))
+        rows.append((name, covered, *cells, *(COSTS[title](costs) for title in known)))
     say_texts((by, *headings), rows, right=headings)
 
 
@@ -260,6 +244,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare two experiments by competition, with an exact permutation test and the competitions that decide."""
+    from mlebench_console.console.nouns.comparison import DIFFERENCE, DUEL
     from mlebench_console.console.views import scoreboard as view
     from mlebench_console.engine.scoreboard.comparison import compare as compare_evidence
     from mlebench_console.engine.scoreboard.model import Measure
@@ -275,7 +260,7 @@ def compare(
     for caveat in found.caveats:
         say(f"caution: {caveat}")
     say()
-    say_columns(view.DIFFERENCE_COLUMNS, view.differences_of(found))
+    say_rows(DIFFERENCE.fields, view.differences_of(found))
     say()
     say_wrapped(found.verdict)
     if found.worth_of_names:
@@ -285,7 +270,7 @@ def compare(
     shown = found.duels if everything else found.deciding
     if shown:
         say()
-        say_columns((*view.DUEL_COLUMNS, *view.DUEL_COST_COLUMNS), shown)
+        say_rows(DUEL.columns("competition split A B points A_scores B_scores A_usd B_usd"), shown)
     if found.left_out:
         say()
         say(f"only one has results of: {', '.join(found.left_out)}")

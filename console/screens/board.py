@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Hashable, Iterable, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Cell, Forms, Rest
-from mlebench_console.console.lists import SortOrder, words_accept
+from mlebench_console.console.fields import REST, Cell, Forms, NounField
+from mlebench_console.console.lists import SortOrder
+from mlebench_console.console.nouns.scoreboard import (
+    COSTS,
+    SCOREBOARD_ROW,
+    costs_text,
+    is_ours,
+    limit_text,
+    notes_of,
+    row_name,
+    seeds_text,
+)
 from mlebench_console.console.pieces import Line, cut, fit, foreign, heading
-from mlebench_console.console.roles import Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key, key_names
 from mlebench_console.console.tui.list_screen import DetailedScreen
 from mlebench_console.console.tui.screen import Queries, Query
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
-from mlebench_console.console.tui.widgets.table import Column, Table, column_of
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.tui.widgets.trial_cell import trial_text
 from mlebench_console.console.views.scoreboard import (
     ADDITIONAL,
-    COSTS,
-    COVERED,
-    DATE,
-    LIMIT,
-    MODELS,
-    NAME,
-    SEEDS,
     Comparability,
     CompetitionSeeds,
     Scoreboard,
     Subject,
     comparability,
     comparability_texts,
-    costs_text,
-    covers_all,
-    is_ours,
-    notes_of,
     scoreboard,
     seeds_by_competition,
     subject_of,
@@ -104,12 +104,12 @@ class BoardScreen(DetailedScreen):
         """Draw the table; the first time only when own rows are known, unless that takes long."""
         if not self._has_answer and not self.is_ready:
             return
-        signs = self.app.signs
+        drawing = self.app.drawing
         titles, lines = table_lines(
             self._board.rows,
             self._sorting,
             self.line_list.line_width,
-            signs,
+            drawing,
             words=self.words,
             marked=frozenset(self._marked),
         )
@@ -294,18 +294,18 @@ def _row_lines(
         return [((f" {part}", role),) for part in textwrap.wrap(plain(text.replace("\n", " ")), width - 2)]
 
     width -= 1  # apart from the edge
-    lines = wrapped(NAME.text(row), "strong")
+    lines = wrapped(row_name(row), "strong")
     lines += wrapped(row.llms, "text")
     if row.conflict:
         lines += wrapped(f"does not make a row: {row.conflict}", "bad")
     if row.demo:
         lines += wrapped("demo: synthetic data, not comparable", "warn")
     agent = "" if row.agent in ("", row.name) else row.agent
-    facts = [("agent", agent), ("edition", row.edition), ("limit", LIMIT.text(row)), ("date", row.date)]
-    facts.append(("seeds", SEEDS.text(row)))
+    facts = [("agent", agent), ("edition", row.edition), ("limit", limit_text(row)), ("date", row.date)]
+    facts.append(("seeds", seeds_text(row)))
     if row.rerolled:
         facts.append(("re-rolled", plural(row.rerolled, "run")))
-    facts += [(each.title, each.text(row.costs)) for each in COSTS]
+    facts += [(title, text(row.costs)) for title, text in COSTS.items()]
     table = Table(_PANE_FACTS, [fact for fact in facts if fact[1]], width, signs)
     lines += [table.line(fact).pieces for fact in facts if fact[1]]
     standings = [("its own", row.own), *((name, row.columns[name]) for name in COLUMNS)]
@@ -410,21 +410,22 @@ def table_lines(
     rows: Sequence[Row],
     sorting: SortOrder[str],
     width: int,
-    signs: Signs,
+    drawing: Drawing,
     *,
     words: str = "",
     marked: Set[Subject] = frozenset(),
 ) -> tuple[Line, list[Line]]:
     """Return the heading, the rows that match the filter, the additional table, and the footnotes."""
-    found = [row for row in rows if _has_words(row, words)]
+    chosen, signs = SCOREBOARD_ROW.filter(words), drawing.signs
+    found = [row for row in rows if chosen.accepts(row, drawing)]
     main = sorted_rows([row for row in found if row.table != "additional"], sorting)
     additional = sorted_rows([row for row in found if row.table == "additional"], sorting)
     footnotes = list(dict.fromkeys(note for row in found for note in notes_of(row)))
     table = Table(
-        _columns(width >= _WIDE, footnotes, signs),
+        _columns(width >= _WIDE, footnotes),
         found,
         width,
-        signs,
+        drawing,
         sorting=sorting,
         mark=lambda row: subject_of(row) in marked,
     )
@@ -446,10 +447,10 @@ def table_lines(
 
 def sorted_rows(rows: Sequence[Row], order: SortOrder[str]) -> list[Row]:
     """Return rows sorted; own rows without a value and demo rows come first, other rows without a value last."""
-    if order.by in _VALUES:
+    if order.by not in COLUMNS:
         # Texts are sorted from A to Z, numbers and dates from the largest.
         descending = (order.by in ("name", "models")) is order.reversed
-        return sorted(rows, key=_VALUES[order.by], reverse=descending)
+        return SCOREBOARD_ROW.ordered(rows, SortOrder(order.by, descending), Drawing(0.0))
 
     def place(row: Row) -> tuple[int, float]:
         cell = row.columns[order.by].cell
@@ -460,96 +461,29 @@ def sorted_rows(rows: Sequence[Row], order: SortOrder[str]) -> list[Row]:
     return sorted(rows, key=place)
 
 
-_VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
-    "name": lambda row: (row.name.lower(), row.llms.lower()),
-    "models": lambda row: (row.llms.lower(), row.name.lower()),
-    "hours": lambda row: (-1.0 if row.hours is None else row.hours,),
-    "date": lambda row: (row.date,),
-    "seeds": lambda row: (is_ours(row), row.seeds_done or 0, row.table == "main"),
-}
+def _columns(wide: bool, footnotes: Sequence[str]) -> list[NounField[Row]]:
+    """Return the columns of the table, all of which but one the cursor can choose to sort by."""
 
-
-def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[Row]]:
-    def name(row: Row) -> Cell:
+    def name(row: Row, drawing: Drawing) -> Cell:
         """Return the name with the numbers of its footnotes, which stay if it is cut."""
-        text = NAME.text(row)
+        text = row_name(row)
         role: Role = "strong" if is_ours(row) else "text"
         numbers = ",".join(str(footnotes.index(note) + 1) for note in notes_of(row))
         if not numbers:
             return ((text, role),)
-        shorter = (f"{text[:length]}{signs.ellipsis}" for length in range(len(text) - 2, 4, -1))
+        ellipsis = drawing.signs.ellipsis
+        shorter = (f"{text[:length]}{ellipsis}" for length in range(len(text) - 2, 4, -1))
         return Forms([((part, role), (f" [{numbers}]", "accent")) for part in (text, *shorter)])
 
-    def split(column: str) -> Column[Row]:
-        return Column(
-            column.capitalize(),
-            lambda row: _standing(row, column, wide=wide, signs=signs),
-            9 + len(signs.plus_minus) if wide else 6,
-            right=True,
-            gap=2 if wide else 1,
-            by=column,
-            chosen=True,
-        )
-
-    return [
-        Column(NAME.title, name, 20, grows=48, by="name", chosen=True),
-        column_of(MODELS, 12, grows=60, drop=1, role="dim", by="models", chosen=True),
-        *map(split, COLUMNS),
-        Column(COVERED.title, _covered, 5, right=True),
-        column_of(LIMIT, 7, role="dim", gap=1, by="hours", chosen=True),
-        column_of(DATE, 10, drop=2, role="dim", by="date", chosen=True),
-        Column(
-            SEEDS.title,
-            lambda row: _seeds(row, signs),
-            10,
-            grows=44,
-            role="dim",
-            by="seeds",
-            chosen=True,
-        ),
-    ]
-
-
-def _covered(row: Row) -> Pieces:
-    """Return how many of the benchmark's competitions a row is over; few of them make it stand out."""
-    role: Role = "dim" if not is_ours(row) else "text" if covers_all(row) else "warn"
-    return ((COVERED.text(row), role),)
-
-
-def _standing(row: Row, column: str, *, wide: bool, signs: Signs) -> Pieces:
-    standing = row.columns[column]
-    if standing.cell is not None:
-        figures = standing.cell.figures(1, signs.plus_minus) if wide else f"{standing.cell.mean:.1f}"
-        return ((figures, "text"),)
-    if is_ours(row) and standing.covered == standing.of and standing.interim is not None:
-        return ((f"{standing.interim.low:.0f}-{standing.interim.high:.0f}", "dim"),)
-    return ((wording.UNKNOWN, "dim"),)
-
-
-def _seeds(row: Row, signs: Signs) -> Cell:
-    """Return the cell with the number of seeds and their reliability; that of a published row is empty."""
-    if row.conflict:
-        return Rest(((row.conflict, "bad"),))
-    if not is_ours(row):
-        return ""
-    done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
-    head: Pieces = (("demo ", "warn"), (done, "dim")) if row.demo else ((done, "dim"),)
-    running: Pieces = ((", running", "running"),) if row.running else ()
-    rerolled: Pieces = ((f", {row.rerolled} re-rolled", "warn"),) if row.rerolled else ()
-    short: Pieces = ((f" +{row.rerolled}", "warn"),) if row.rerolled else ()
-    sign: Pieces = ((f" {signs.running}", "running"),) if row.running else ()
-    tails = ((*running, *rerolled), (*running, *short), (*sign, *short), short, ())
-    shortest: Pieces = (*head[:-1], (done.replace(" of ", "/"), "dim"), *sign)
-    return Forms([*((*head, *tail) for tail in tails[:-1]), shortest, head])
+    layout = {"width": 10, "gap": 2} if wide else {"width": 6, "gap": 1}
+    names = f"name models {' '.join(COLUMNS)} covered hours date seeds"
+    fields = SCOREBOARD_ROW.columns(names, name={"cell": name}, **dict.fromkeys(COLUMNS, layout))
+    return [replace(field, chosen=field.order is not None) for field in fields]
 
 
 def _key(row: Row) -> tuple[Subject, str, str]:
     """Return the key of a row; published agents have several rows."""
     return subject_of(row), row.llms, row.date
-
-
-def _has_words(row: Row, words: str) -> bool:
-    return words_accept(words, row.name, row.agent, row.llms, row.table, row.date, row.note, row.edition)
 
 
 # At most this many experiments have a summary line above the table; the others are counted.

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from textwrap import wrap
 
 from rich.cells import cell_len
 
-from mlebench_console.competitions import registry
-from mlebench_console.console import wording
-from mlebench_console.console.fields import Cell
-from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES, outcome_sign
-from mlebench_console.console.pieces import Line, bar, cells_of, fit, fitting, foreign, heading
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.fields import NounField
+from mlebench_console.console.nouns.comparison import DIFFERENCE, DUEL
+from mlebench_console.console.nouns.scoreboard import are_measured
+from mlebench_console.console.pieces import Line, cells_of, fit, fitting, foreign, heading
+from mlebench_console.console.roles import Drawing, Pieces, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.widgets.table import Column, Table, column_of
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.scoreboard import (
-    DIFFERENCE_COLUMNS,
-    DUEL_COLUMNS,
-    DUEL_COST_COLUMNS,
     Subject,
-    are_measured,
     compared_costs,
     comparison,
     differences_of,
 )
-from mlebench_console.engine.scoreboard.comparison import SIGNIFICANT, Comparison, Difference, Duel, Side
+from mlebench_console.engine.scoreboard.comparison import Comparison, Duel
 from mlebench_console.engine.scoreboard.model import MEASURES_BY_INTEREST, Measure
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.state.lifecycle import Outcome
 
 _CAUTION = " caution: "
 # The cells of the first line that are not for names and the measure.
@@ -40,10 +34,6 @@ _BESIDE_NAMES = 35
 _MOST_LINES = 2
 # The lines of the differences by split, below the competitions.
 _SPLIT_LINES = 7
-# The width of the bar for a difference of 100 points.
-_BAR = 8
-# On narrower screens bars are half as wide, to make room for names.
-_WITH_LONG_BARS = 100
 # Narrower screens have no room for scores, nor for costs.
 _WIDE = 150
 
@@ -88,7 +78,7 @@ class CompareScreen(ListScreen):
         elif self._found is not None:
             header.show(*_header(self._found, width, self.app.signs))
             height = shown.size.height
-            shown.show(_lines(self._found, width, height, self.app.signs, everything=self._everything))
+            shown.show(_lines(self._found, width, height, self.app.drawing, everything=self._everything))
 
     def action_measure(self) -> None:
         """Compare by the next measure."""
@@ -148,25 +138,24 @@ def _header(found: Comparison, width: int, signs: Signs) -> tuple[Pieces, ...]:
     return (*lines, ())
 
 
-def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everything: bool) -> list[Line]:
+def _lines(found: Comparison, width: int, height: int, drawing: Drawing, *, everything: bool) -> list[Line]:
     """Return the competitions, those that decide first, then the differences by split and the costs."""
     lines: list[Line] = []
+    signs = drawing.signs
     shown = found.duels if everything else found.deciding
     even = () if everything else tuple(duel for duel in found.duels if not duel.difference)
-    half = _BAR if width >= _WITH_LONG_BARS else _BAR // 2
-    columns = _duel_columns(found, signs, half=half, wide=width >= _WIDE)
-    duels = Table(columns, found.duels, width, signs)
+    duels = Table(_duel_columns(found, width), found.duels, width, drawing)
     title = "all competitions" if everything else "competitions that decide"
     lines.append(Line(heading(title, width, signs, note=str(len(shown)))))
     if shown:
-        lines += [duels.heading(), *(duels.line(duel, key=duel.competition_id) for duel in shown)]
+        lines += [duels.heading(), *(duels.line(duel, key=DUEL.key(duel)) for duel in shown)]
     else:
         lines.append(Line((("  every competition comes out even", "dim"),)))
     if even and len(lines) + len(even) + 2 + _SPLIT_LINES <= height:
         lines += [Line(), Line(heading("competitions that come out even", width, signs, note=str(len(even))))]
-        lines += [duels.line(duel, key=duel.competition_id) for duel in even]
+        lines += [duels.line(duel, key=DUEL.key(duel)) for duel in even]
     differences = differences_of(found)
-    by_split = Table(_difference_columns(), differences, width, signs)
+    by_split = Table(DIFFERENCE.fields, differences, width, drawing)
     lines += [Line(), Line(heading("differences by split", width, signs))]
     lines += [by_split.heading(), *map(by_split.line, differences)]
     lines += [Line(((f"  {foreign(text, width - 3).rstrip()}", "dim"),)) for text in compared_costs(found)]
@@ -177,72 +166,10 @@ def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everythi
     return lines
 
 
-def _difference_columns() -> list[Column[tuple[str, Difference]]]:
-    split, competitions, first, second, points, p_value, deciding = DIFFERENCE_COLUMNS
-
-    def significant(text: str, part: Difference) -> Pieces:
-        return ((text, "strong" if part.p_value < SIGNIFICANT else "text"),)
-
-    return [
-        column_of(split, 10),
-        column_of(competitions, 12),
-        column_of(first, 6),
-        column_of(second, 6),
-        Column(points.title, lambda row: significant(points.text(row), row[1]), 7, right=True),
-        Column(p_value.title, lambda row: significant(p_value.text(row), row[1]), 5, right=True),
-        column_of(deciding, 10, role="dim"),
-    ]
-
-
-def _duel_columns(found: Comparison, signs: Signs, *, half: int, wide: bool) -> list[Column[Duel]]:
-    competition, split, first, second, points, first_scores, second_scores = DUEL_COLUMNS
-
-    def medal(duel: Duel, score: float) -> Piece:
-        won = registry.get(duel.competition_id).thresholds.medal(score)
-        return (
-            (f"{outcome_sign(Outcome(won), signs)} ", OUTCOME_ROLES[Outcome(won)]) if won else ("  ", "dim")
-        )
-
-    def scores(side: Callable[[Duel], Side]) -> Callable[[Duel], Cell]:
-        """Return the function for cells with the scores of a side, each with the sign of its medal."""
-
-        def cell(duel: Duel) -> Cell:
-            known = side(duel).scores
-            pieces: list[Piece] = []
-            for score in known:
-                pieces += [medal(duel, score), (f"{wording.score(score)} ", "dim")]
-            return tuple(pieces) or ((wording.UNKNOWN, "dim"),)
-
-        return cell
-
-    def better(duel: Duel) -> str:
-        return better_arrow(registry.get(duel.competition_id).thresholds, signs)
-
-    with_costs = wide and are_measured(found.costs)
-
-    def difference(duel: Duel) -> Pieces:
-        role: Role = "good" if duel.difference > 0 else "warn" if duel.difference else "dim"
-        return ((points.text(duel), role),)
-
-    return [
-        column_of(competition, 16, grows=48),
-        *([column_of(split, 6, role="dim")] if len({duel.complexity for duel in found.duels}) > 1 else []),
-        column_of(first, 4),
-        Column("", lambda duel: _bars(duel.difference, half, signs), 2 * half + 1, gap=1),
-        column_of(second, 4, gap=1),
-        Column(points.title, difference, 7, right=True),
-        *(column_of(each, 11, role="dim") for each in DUEL_COST_COLUMNS if with_costs),
-        *([Column("", better, 1, role="dim")] if wide else []),
-        *([Column(first_scores.title, scores(lambda duel: duel.first), 8, grows=42)] if wide else []),
-        *([Column(second_scores.title, scores(lambda duel: duel.second), 8, grows=42)] if wide else []),
-    ]
-
-
-def _bars(difference: float, half: int, signs: Signs) -> Pieces:
-    """Return a bar from the middle towards the better side; in whole cells, since eighths only grow rightwards."""
-    count = round(abs(difference) / 100 * half)
-    full = bar(1.0, count, signs)[0] if count else ""
-    empty = signs.bar_empty
-    if difference > 0:
-        return ((empty * (half - count), "faint"), (full, "good"), ("|", "dim"), (empty * half, "faint"))
-    return ((empty * half, "faint"), ("|", "dim"), (full, "warn"), (empty * (half - count), "faint"))
+def _duel_columns(found: Comparison, width: int) -> tuple[NounField[Duel], ...]:
+    """Return the columns of the competitions; wide screens have room for scores and costs."""
+    wide = width >= _WIDE
+    split = "split " if len({duel.complexity for duel in found.duels}) > 1 else ""
+    costs = "A_usd B_usd " if wide and are_measured(found.costs) else ""
+    scores = "better A_scores B_scores" if wide else ""
+    return DUEL.columns(f"competition {split}A bars B points {costs}{scores}", A={"gap": 2})

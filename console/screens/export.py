@@ -9,22 +9,22 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from mlebench_console.console.fields import Cell
+from mlebench_console.console.fields import NounField
+from mlebench_console.console.nouns.scoreboard import standing_cell
 from mlebench_console.console.pieces import Line, cells_of, cut, foreign, heading
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain, plain_lines
 from mlebench_console.console.tui.keys import key_names
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.log_view import MOST_COPIED
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.scoreboard import (
     ExportRequest,
     ExportResult,
     Subject,
     export,
     or_problem,
-    standing_text,
 )
 from mlebench_console.engine.scoreboard.export import RowFormat, Shortcoming, write_bundle
 from mlebench_console.engine.scoreboard.model import Row, Standing
@@ -261,23 +261,19 @@ def _figures(row: Row, width: int, signs: Signs) -> list[Line]:
     standings = [("its own", row.own), *row.columns.items()]
     known = [(name, standing) for name, standing in standings if standing is not None]
 
-    def figure(one: tuple[str, Standing]) -> Cell:
-        cell = one[1].cell
-        text = standing_text(one[1]) if cell is None else cell.figures(1, signs.plus_minus)
-        return ((text, "dim" if cell is None else "strong"),)
-
     columns = [
-        Column[tuple[str, Standing]]("split", lambda one: one[0], 8),
-        Column("any medal", figure, 14, right=True),
-        Column("competitions", lambda one: f"{one[1].covered} of {one[1].of}", 12, right=True),
+        NounField[tuple[str, Standing]]("split", lambda one, _: one[0], 8),
+        NounField("any medal", lambda one, drawing: standing_cell(one[1], drawing), 14, right=True),
+        NounField("competitions", lambda one, _: f"{one[1].covered} of {one[1].of}", 12, right=True),
     ]
     if any(standing.cell is not None for _name, standing in known):
-        seeds = Column[tuple[str, Standing]](
-            "seeds", lambda one: "" if one[1].cell is None else f"{one[1].cell.n or '-'}", 5, right=True
-        )
-        columns.append(seeds)
-    table = Table(columns, known, width, signs)
+        columns.append(NounField("seeds", _seeds_of, 5, right=True))
+    table = Table(columns, known, width, Drawing(0.0, signs))
     return [table.heading(), *map(table.line, known)]
+
+
+def _seeds_of(one: tuple[str, Standing], _drawing: Drawing) -> str:
+    return "" if one[1].cell is None else f"{one[1].cell.n or '-'}"
 
 
 def _preview(text: str, width: int) -> Iterator[Pieces]:

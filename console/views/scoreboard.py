@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from mlebench_console.competitions import registry
-from mlebench_console.console import wording
-from mlebench_console.console.nouns.costs import many
-from mlebench_console.console.tables import TextColumn
+from mlebench_console.console.nouns.scoreboard import are_measured, costs_text
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.scoreboard.aggregation import row_of
-from mlebench_console.engine.scoreboard.comparison import Comparison, Difference, Duel, Side, compare
+from mlebench_console.engine.scoreboard.comparison import Comparison, Difference, compare
 from mlebench_console.engine.scoreboard.export import (
     Disclosure,
     RowFormat,
@@ -26,7 +23,7 @@ from mlebench_console.engine.scoreboard.export import (
     shortcomings,
 )
 from mlebench_console.engine.scoreboard.insight import Insight, insight_of
-from mlebench_console.engine.scoreboard.model import COLUMNS, Costs, Evidence, Measure, Row, Standing, Trial
+from mlebench_console.engine.scoreboard.model import COLUMNS, Evidence, Measure, Row, Trial
 from mlebench_console.engine.scoreboard.own_runs import find_evidence, own_evidence
 from mlebench_console.engine.scoreboard.plots import Plot, plots_of
 from mlebench_console.engine.scoreboard.published import published_rows
@@ -43,7 +40,6 @@ Answer = TypeVar("Answer")
 ADDITIONAL = "additional table: rows that used feedback from the test set, or are otherwise not comparable"
 # Published rows are over at least this many seeds.
 _USUAL_SEEDS = 3
-_PADDED = "padded: incomplete seeds count as failing"
 
 
 @dataclass(frozen=True)
@@ -91,16 +87,6 @@ def scoreboard(database: Database, config_file: Path, *, pad_missing: bool) -> S
 def subject_of(row: Row) -> Subject:
     """Return a reference to a row's experiment."""
     return Subject(row.table, row.name)
-
-
-def is_ours(row: Row) -> bool:
-    """Return whether a row's runs are known, unlike those of a published row."""
-    return row.table in ("own", "imported")
-
-
-def covers_all(row: Row) -> bool:
-    """Return whether a row is over all of the benchmark's competitions."""
-    return row.columns["all"].covered == row.columns["all"].of
 
 
 @dataclass(frozen=True)
@@ -171,119 +157,6 @@ def comparability_texts(found: Comparability) -> tuple[str, ...]:
     place = f", place {last.number} of {last.of}" if len(chosen) == 1 else ""
     shorter = f"{on}: {place.removeprefix(', ')}{caution}" if place else f"on {on}{caution}"
     return f"comparable on {on}{place}{caution}", shorter
-
-
-def standing_text(standing: Standing | None, *, decimals: int = 2) -> str:
-    """Write a standing as mean and standard error, or as bounds while runs go on; a part of a split has none."""
-    if standing is None:
-        return wording.UNKNOWN
-    if standing.cell is not None:
-        return standing.cell.figures(decimals, "± " if decimals > 1 else "±")
-    if standing.covered == standing.of and standing.interim is not None:
-        return f"{standing.interim.low:.1f} to {standing.interim.high:.1f}"
-    return wording.UNKNOWN
-
-
-def seeds_text(row: Row) -> str:
-    """Write the number of seeds of a row, or the table of a published one."""
-    if not is_ours(row):
-        return "published" if row.table == "main" else "additional"
-    planned = f" of {row.seeds_planned}" if row.seeds_planned else ""
-    return f"{row.seeds_done}{planned}{', running' if row.running else ''}"
-
-
-def notes_of(row: Row) -> tuple[str, ...]:
-    """Return the footnotes of a row."""
-    return tuple(note for note in (_PADDED if row.padded else "", row.note, _cost_note(row)) if note)
-
-
-def _cost_note(row: Row) -> str:
-    """Return a note if a row's costs don't cover all runs; empty if they do, or none were measured."""
-    costs = row.costs
-    if costs is None or not costs.measured or costs.priced == costs.runs:
-        return ""
-    return f"costs of models: over {costs.priced} of {costs.runs} runs, of the others they are not known"
-
-
-def _mean_cost(costs: Costs | None, mean: Callable[[Costs], float | None]) -> str:
-    """Write a mean in US dollars; `unknown` if calls were measured but no run's cost is known."""
-    if costs is None or not costs.measured:
-        return ""
-    found = mean(costs)
-    return "unknown" if not costs.priced else wording.UNKNOWN if found is None else f"{found:,.2f}"
-
-
-def are_measured(found: Iterable[Costs | None]) -> bool:
-    """Return whether any model calls were measured."""
-    return any(costs is not None and costs.measured for costs in found)
-
-
-def costs_text(costs: Costs | None) -> str:
-    """Write the tokens and costs of model calls in short; empty if none were measured."""
-    if costs is None or not costs.measured:
-        return ""
-    medal = "" if costs.per_medal is None else f", {PER_MEDAL.text(costs)} USD a medal"
-    return f"{TOKENS.text(costs)} tokens and {PER_RUN.text(costs)} USD a run{medal}"
-
-
-def split_column(name: str, *, decimals: int = 2) -> TextColumn[Row]:
-    """Return the column of a split."""
-    return TextColumn(
-        name.capitalize(), lambda row: standing_text(row.columns[name], decimals=decimals), right=True
-    )
-
-
-def own_column(*, decimals: int = 2) -> TextColumn[Row]:
-    """Return the column of the competitions that a row's experiment has runs of."""
-    return TextColumn("its own", lambda row: standing_text(row.own, decimals=decimals), right=True)
-
-
-NAME = TextColumn[Row](
-    "agent",
-    lambda row: {"own": f"ours: {row.name}", "imported": f"imported: {row.name}"}.get(row.table, row.name),
-)
-EXPERIMENT = TextColumn[Row]("experiment", lambda row: row.name)
-AGENT = TextColumn[Row]("agent", lambda row: row.agent)
-MODELS = TextColumn[Row]("models", lambda row: row.llms)
-COVERED = TextColumn[Row]("of 75", lambda row: str(row.columns["all"].covered), right=True)
-LIMIT = TextColumn[Row](
-    "limit", lambda row: "" if row.hours is None else wording.limit(row.hours * 3600), right=True
-)
-DATE = TextColumn[Row]("date", lambda row: row.date, right=True)
-SEEDS = TextColumn[Row]("seeds", seeds_text)
-PER_RUN = TextColumn[Costs | None](
-    "USD a run", lambda costs: _mean_cost(costs, lambda known: known.per_run), right=True
-)
-PER_MEDAL = TextColumn[Costs | None](
-    "USD a medal", lambda costs: _mean_cost(costs, lambda known: known.per_medal), right=True
-)
-TOKENS = TextColumn[Costs | None](
-    "tokens a run",
-    lambda costs: "" if costs is None or not costs.measured else many(costs.tokens_per_run),
-    right=True,
-)
-COSTS = (TOKENS, PER_RUN, PER_MEDAL)
-
-
-ROW_COSTS = tuple(
-    TextColumn[Row](each.title, partial(lambda column, row: column.text(row.costs), each), each.right)
-    for each in COSTS
-)
-EDITION = TextColumn[Row]("edition", lambda row: row.edition)
-NOTES = TextColumn[Row](
-    "notes",
-    lambda row: "; ".join(
-        note
-        for note in (
-            "demo data, not a result" if row.demo else "",
-            "imported" if row.table == "imported" else "",
-            f"{row.rerolled} re-rolled" if row.rerolled else "",
-            *notes_of(row),
-            row.conflict,
-        )
-        if note
-    ),
-)
 
 
 # One experiment
@@ -395,34 +268,6 @@ def differences_of(found: Comparison) -> list[tuple[str, Difference]]:
     overall = ("all 75" if whole else f"common {found.overall.competitions}", found.overall)
     # If all common competitions are in one split, its row shows the same as the last one.
     return [overall] if len(splits) == 1 and splits[0][1] == found.overall else [*splits, overall]
-
-
-def _scores(side: Side) -> str:
-    return " ".join(wording.score(score) for score in side.scores) or wording.UNKNOWN
-
-
-DIFFERENCE_COLUMNS = (
-    TextColumn[tuple[str, Difference]]("split", lambda row: row[0]),
-    TextColumn[tuple[str, Difference]]("competitions", lambda row: str(row[1].competitions), right=True),
-    TextColumn[tuple[str, Difference]]("A %", lambda row: f"{row[1].first:.2f}", right=True),
-    TextColumn[tuple[str, Difference]]("B %", lambda row: f"{row[1].second:.2f}", right=True),
-    TextColumn[tuple[str, Difference]]("A - B", lambda row: f"{row[1].points:+.2f}", right=True),
-    TextColumn[tuple[str, Difference]]("p", lambda row: f"{row[1].p_value:.3f}", right=True),
-    TextColumn[tuple[str, Difference]]("decided by", lambda row: str(row[1].deciding), right=True),
-)
-DUEL_COLUMNS = (
-    TextColumn[Duel]("competition", lambda duel: duel.competition_id),
-    TextColumn[Duel]("split", lambda duel: duel.complexity),
-    TextColumn[Duel]("A", lambda duel: f"{duel.first.earned}/{duel.first.seeds}", right=True),
-    TextColumn[Duel]("B", lambda duel: f"{duel.second.earned}/{duel.second.seeds}", right=True),
-    TextColumn[Duel]("A - B", lambda duel: f"{duel.difference:+.1f}", right=True),
-    TextColumn[Duel]("A scores", lambda duel: _scores(duel.first)),
-    TextColumn[Duel]("B scores", lambda duel: _scores(duel.second)),
-)
-DUEL_COST_COLUMNS = (
-    TextColumn[Duel]("A USD a run", lambda duel: PER_RUN.text(duel.first.costs), right=True),
-    TextColumn[Duel]("B USD a run", lambda duel: PER_RUN.text(duel.second.costs), right=True),
-)
 
 
 def compared_costs(found: Comparison) -> list[str]:

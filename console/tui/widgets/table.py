@@ -24,7 +24,6 @@ from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import ColumnSpan, Line, cut, foreign, width_of, wrapped
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tables import TextColumn
 
 
 # The former form of a field, for lists whose noun has no module yet.
@@ -60,11 +59,6 @@ class Column(Generic[Row]):
             order=Order(self.by, lambda _row, _drawing: 0) if self.by else None,
             chosen=self.chosen,
         )
-
-
-def column_of(column: TextColumn[Row], width: int, **layout: Any) -> Column[Row]:
-    """Return a column made from one that a command prints as well."""
-    return Column(column.title, column.text, width, right=column.right, **layout)
 
 
 class Table(Generic[Row]):

@@ -11,7 +11,7 @@ import pytest
 
 from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import cells_of
-from mlebench_console.console.roles import UNICODE
+from mlebench_console.console.roles import Drawing
 from mlebench_console.console.screens.board import SORTS, sorted_rows, table_lines
 from mlebench_console.console.screens.run import RunScreen
 from mlebench_console.console.views.scoreboard import Subject, scoreboard
@@ -81,7 +81,7 @@ def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) ->
 def test_the_additional_table_stands_apart_with_its_footnotes() -> None:
     drawn = [
         "".join(text for text, _ in line.pieces)
-        for line in table_lines(published_rows(), SortOrder("all"), 140, UNICODE)[1]
+        for line in table_lines(published_rows(), SortOrder("all"), 140, Drawing(0.0))[1]
     ]
     heading = next(place for place, text in enumerate(drawn) if "additional table" in text)
     assert not any("Disarray" in text for text in drawn[:heading])
@@ -294,7 +294,7 @@ async def test_an_export_begins_in_every_format_with_what_the_row_lacks_then_its
             "models        their names are missing: l types them",
             "integrity     no detector has looked at its runs",
             "conditions    not known: agent images, machines",
-            "low            50.0 ±2.6      22 of 22      3",
+            "low         50.00 ± 2.62      22 of 22      3",
         )
 
 
