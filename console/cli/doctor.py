@@ -36,6 +36,13 @@ _STATE_WANTS = 20_000_000_000
 # The prepared datasets of the smallest split; all 75 take some 3.3 TB.
 _DATA_WANTS = 160_000_000_000
 _DOCKER_PATIENCE_SECONDS = 5
+_WITHOUT_RUNTIME = {
+    "bubblewrap": "Install it and allow user namespaces: without it agents on the host's own system are not isolated.",
+    "apptainer": "Needed only for exported images where bubblewrap does not work.",
+}
+_LIMITS_HERE = (
+    "Start the engine where it may make control groups (as root, or in a systemd session), or use Docker."
+)
 # As in environment/Dockerfile.
 AGENT_UID = 1000
 
@@ -123,7 +130,7 @@ def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
     yield Check(
         Health.OK, f"{offer.cpus} CPUs for a job, {memory} of memory, {gpus}; tried {known}", name="node"
     )
-    yield from check_offer(offer)
+    yield from check_offer(offer, "Have Slurm enforce them by control groups, or take another runtime.")
     yield check_disk(
         "scratch", Path(offer.scratch), needs=0, wants=_STATE_WANTS, free=offer.scratch_free_bytes
     )
@@ -140,13 +147,17 @@ def check_staging(offer: HostOffer | None, staging: str) -> Iterator[Check]:
         yield Check(Health.OK, f"datasets come to {offer.scratch} ({staging})", name="staging")
 
 
-def check_offer(offer: HostOffer) -> Iterator[Check]:
-    """Check which runtimes without a daemon a host offers, and which limits they enforce there."""
+def check_offer(offer: HostOffer, limits_step: str) -> Iterator[Check]:
+    """Check which runtimes without a daemon a host offers, and which limits they enforce there.
+
+    Args:
+        offer: of the host.
+        limits_step: what to do there about limits that nothing enforces, or a watcher.
+    """
     install = "Install bubblewrap or Apptainer there, and allow user namespaces."
-    unneeded = f"Not needed where {offer.auto} works." if offer.auto else install
     for one in offer.runtimes:
         if one.why_not:
-            yield Check(Health.WARN, one.why_not, unneeded, name=one.name)
+            yield Check(Health.WARN, one.why_not, _WITHOUT_RUNTIME.get(one.name, install), name=one.name)
         elif one.unenforced:
             step = "Rows disclose it; give --runtime another that enforces more where that matters."
             found = f"works, limits not enforced: {names_of_limits(one.unenforced)}"
@@ -157,9 +168,8 @@ def check_offer(offer: HostOffer) -> Iterator[Check]:
         yield Check(Health.OK, f"takes {offer.auto} for agents with exported images", name="auto")
     else:
         yield Check(Health.WARN, "finds no runtime for exported images", install, name="auto")
-    if offer.unenforced:
-        step = "Have Slurm enforce them by control groups, or take another runtime."
-        yield Check(Health.WARN, offer.limits, step, name="limits")
+    if offer.unenforced or offer.is_watched:
+        yield Check(Health.WARN, offer.limits, limits_step, name="limits")
     else:
         yield Check(Health.OK, offer.limits, name="limits")
     if offer.network:
@@ -173,6 +183,7 @@ def check_offer(offer: HostOffer) -> Iterator[Check]:
 def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     """Run all checks, one after the other; with `online` also those that use the network."""
     from mlebench_console.engine.control import status
+    from mlebench_console.environment.runner.survey import survey
 
     # The package can't be installed into a Python that is too old.
     yield Check(Health.OK, f"{platform.python_version()} in {sys.prefix}", name="python")
@@ -180,9 +191,7 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     yield check_state(places)
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
     yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
-    yield check_bubblewrap()
-    yield check_limits()
-    yield from check_runtimes(places)
+    yield from check_offer(survey(existing(places.state_dir)), _LIMITS_HERE)
     yield from check_docker(os.getuid())
     yield check_gpu()
     yield from check_kaggle(os.environ, Path.home())
@@ -255,53 +264,6 @@ def check_disk(name: str, path: Path, *, needs: int, wants: int, free: int | Non
     if free < wants:
         return Check(Health.WARN, found, f"{wording.size(wants)} or more is recommended.", name=name)
     return Check(Health.OK, found, name=name)
-
-
-def check_bubblewrap() -> Check:
-    """Check whether agents that run as processes can be isolated."""
-    from mlebench_console.environment.runner.process.bubblewrap import why_unavailable
-
-    reason = why_unavailable()
-    if not reason:
-        return Check(Health.OK, "agents that run as processes are isolated", name="bubblewrap")
-    return Check(
-        Health.WARN,
-        f"{reason}; agents that run as processes are not isolated",
-        "Install bubblewrap and allow user namespaces, or run trusted agents only.",
-        name="bubblewrap",
-    )
-
-
-def check_limits() -> Check:
-    """Check what enforces the limits of agents that run as processes: memory, processes and processors."""
-    from mlebench_console.environment.runner import protocol
-    from mlebench_console.environment.runner.process import runtimes
-    from mlebench_console.environment.runner.process.containment import limits_here
-
-    limits = limits_here(isolated=runtimes.resolve(protocol.PROCESS) == protocol.BUBBLEWRAP)
-    if not limits.unenforced and not limits.is_watched:
-        return Check(Health.OK, limits.in_words(), name="limits")
-    return Check(
-        Health.WARN,
-        limits.in_words(),
-        "Start the engine where it may make control groups (as root, or in a systemd session), or use Docker.",
-        name="limits",
-    )
-
-
-def check_runtimes(places: Places) -> Iterator[Check]:
-    """Check which runtimes run exported images here without a daemon."""
-    from mlebench_console.environment.runner.survey import survey
-
-    offer = survey(existing(places.state_dir))
-    working = [one for one in offer.runtimes if not one.why_not]
-    missing = [f"{one.name}: {one.why_not}" for one in offer.runtimes if one.why_not]
-    if working:
-        names = ", ".join(one.name for one in working)
-        yield Check(Health.OK, f"exported images run by {names}; auto takes {offer.auto}", name="images")
-    else:
-        step = "Needed for --runtime auto, bubblewrap and apptainer only."
-        yield Check(Health.WARN, f"no runtime for exported images: {'; '.join(missing)}", step, name="images")
 
 
 def check_docker(uid: int) -> Iterator[Check]:

@@ -55,6 +55,7 @@ class HostOffer:
         at: when it was made.
         limits: what enforces the limits of agents there, in words.
         unenforced: the codes of the limits that nothing enforces there.
+        is_watched: whether a limit is only watched, so that it can be exceeded for a moment.
         network: why the networks `none` and `models` can't be enforced; empty where they can.
         tools: versions by program; empty where a program does not report it.
         auto: the runtime that `auto` chooses there for an agent with an exported image; empty where none works.
@@ -70,6 +71,7 @@ class HostOffer:
     runtimes: tuple[RuntimeOffer, ...]
     limits: str
     unenforced: tuple[str, ...]
+    is_watched: bool
     network: str
     tools: dict[str, str]
     scratch: str
@@ -81,9 +83,9 @@ def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
     """Test what works on this host, with a folder on its own disk."""
     place = Path(tempfile.mkdtemp(prefix="mlebench-survey-", dir=scratch))
     try:
-        limits = limits_here(isolated=True)
         offers = tuple(_offer(name, place) for name in protocol.OF_IMAGE_FILES)
         working = [one.name for one in offers if not one.why_not]
+        limits = limits_here(isolated=protocol.BUBBLEWRAP in working)
         return HostOffer(
             at=time.time(),
             host=os.environ.get("SLURMD_NODENAME") or socket.gethostname(),
@@ -94,6 +96,7 @@ def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
             runtimes=offers,
             limits=limits.in_words(),
             unenforced=limits.unenforced,
+            is_watched=limits.is_watched,
             network="" if working else "no runtime isolates here",
             tools={name: version for name in _TOOLS if (version := _version(name)) is not None},
             scratch=str(scratch),

@@ -13,8 +13,6 @@ from mlebench_console.console.cli import doctor
 from mlebench_console.engine.checks import Health
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import survey
-from mlebench_console.environment.runner.process import containment
-from mlebench_console.environment.runner.process.containment import WATCHER, EnforcedLimits
 from mlebench_console.environment.runner.survey import RuntimeOffer
 from tests.console.cli.conftest import Cli
 
@@ -30,8 +28,11 @@ def test_every_check_says_how_it_is_and_what_is_not_well_has_a_next_step(cli: Cl
         "state disk",
         "data disk",
         "bubblewrap",
+        "apptainer",
+        "auto",
         "limits",
-        "images",
+        "network",
+        "programs",
         "docker",
         "gpu",
         "kaggle",
@@ -163,22 +164,18 @@ def test_what_would_end_or_endanger_long_runs_in_docker_is_told(
 
 
 @pytest.mark.parametrize(
-    ("change", "health", "told"),
-    [
-        ({}, Health.OK, "memory, processes, shared memory, processors by control group v2"),
-        ({"processors": ""}, Health.WARN, "not enforced: processors"),
-        ({"memory": WATCHER}, Health.WARN, "memory by a watcher"),
-    ],
+    ("changes", "health"),
+    [({}, Health.OK), ({"unenforced": ("processors",)}, Health.WARN), ({"is_watched": True}, Health.WARN)],
 )
-def test_what_holds_limits_of_processes_is_told(
-    monkeypatch: pytest.MonkeyPatch, change: dict[str, str], health: Health, told: str
+def test_what_enforces_limits_of_processes_is_told(
+    tmp_path: Path, changes: dict[str, Any], health: Health
 ) -> None:
-    group = "control group v2"
-    held = replace(EnforcedLimits(group, group, group, group, "bubblewrap", "seccomp"), **change)
-    monkeypatch.setattr(containment, "limits_here", lambda *, isolated: held)
-    found = doctor.check_limits()
-    assert found.health is health
-    assert told in found.text
+    offer = replace(survey.survey(tmp_path, tuple), unenforced=(), is_watched=False)
+    (found,) = (
+        check for check in doctor.check_offer(replace(offer, **changes), "Mend it.") if check.name == "limits"
+    )
+    assert (found.health, found.text) == (health, offer.limits)
+    assert found.next_step == ("" if health is Health.OK else "Mend it.")
 
 
 def test_what_a_node_does_not_hold_has_a_next_step(tmp_path: Path) -> None:
@@ -187,14 +184,15 @@ def test_what_a_node_does_not_hold_has_a_next_step(tmp_path: Path) -> None:
         runtimes=(
             RuntimeOffer("bubblewrap", ""),
             RuntimeOffer("apptainer", "", ("processors",)),
-            RuntimeOffer("x", "absent"),
         ),
         auto="bubblewrap",
     )
-    for changed in (offer, replace(offer, auto="", network="nothing isolates", unenforced=("memory",))):
-        found = list(doctor.check_offer(changed))
+    absent = tuple(replace(one, why_not="absent") for one in offer.runtimes)
+    nothing = replace(offer, runtimes=absent, auto="", network="nothing isolates", unenforced=("memory",))
+    for changed in (offer, nothing):
+        found = list(doctor.check_offer(changed, "Mend it."))
         assert all(check.next_step for check in found if check.health is not Health.OK)
-    told = {check.name: check.text for check in doctor.check_offer(offer)}
+    told = {check.name: check.text for check in doctor.check_offer(offer, "Mend it.")}
     assert told["bubblewrap"] == "works and enforces all limits"
     assert told["apptainer"] == "works, limits not enforced: processors"
 
