@@ -37,7 +37,7 @@ _SWEEP = BudgetScope.SWEEP
 
 
 def _initial_texts() -> dict[str, str]:
-    return {option.name: option.form.initial for option in FORM_OPTIONS if option.form is not None}
+    return {option.name: option.initial for option in FORM_OPTIONS}
 
 
 @dataclass(frozen=True)

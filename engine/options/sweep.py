@@ -1,6 +1,7 @@
 """The options of a sweep: one table from which flags, keys of a file, fields of the form and requests are made.
 
-To add an option, add a line to `SweepOptions`, and the field of `SweepSpec` that stores it in the state.
+To add an option, add a line to `SweepOptions`, and the field that stores it: of `foundation.conditions`, or of the
+sweep or launch if it is not about a single run.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType
@@ -21,7 +22,6 @@ from mlebench_console.competitions.model import EDITIONS
 from mlebench_console.engine.places import Places, own_agents_folder
 from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.environment.runner.protocol import NETWORKS, RUNTIMES
-from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.fields import Bounds, FieldError, convert, flat, flat_fields, from_flat
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
 
@@ -52,7 +52,7 @@ class FormField:
 
     Attributes:
         hint: what to type there.
-        initial: the initial text.
+        initial: the initial text, where it is not that of the default.
         group: the group of fields that it belongs to.
         about: what is said of it while it is typed into, where the flag's help is about flags; the help if empty.
     """
@@ -70,8 +70,9 @@ class Option:
 
     Attributes:
         help: the help text of its flag.
-        default: its default value; None: the default of `SweepSpec`.
-        kept_as: the field of `SweepSpec` or `LaunchSweep` that stores it, by default its own name; empty: not stored.
+        default: its default value, by default that of the field that stores it; None without one.
+        kept_as: the flat name of the field within `LaunchSweep` that stores it, by default its own name; empty: not
+            stored.
         unit: the factor from its own unit to that of the stored field, such as 3600 for hours stored as seconds.
         bounds: the valid numbers, in its own unit; None for other types.
         choices: the valid values; empty: any.
@@ -98,6 +99,12 @@ class Option:
     def is_duration(self) -> bool:
         """Whether it is a duration, which the form reads as `1h30m`."""
         return self.kept_as.endswith("_seconds")
+
+    @property
+    def initial(self) -> str:
+        """The initial text of its form field."""
+        given = "" if self.form is None else self.form.initial
+        return given or self.to_text(self.default)
 
     @property
     def typed_choices(self) -> tuple[str, ...]:
@@ -204,7 +211,7 @@ class SweepOptions:
         "How many seeds each competition has: one run for each.",
         default=3,
         bounds=Bounds("a whole number from 1 to 1000", least=1, most=1000),
-        form=FormField("seeds", "of each competition", initial="3"),
+        form=FormField("seeds", "of each competition"),
     )
     hours: float | None = _option(
         "The time limit of a run.",
@@ -215,7 +222,6 @@ class SweepOptions:
         form=FormField(
             "time limit",
             "24h, 90m, 1h30m",
-            initial="24h",
             about="The time limit of a run: 24h, 90m, 1h30m ...",
         ),
     )
@@ -227,20 +233,17 @@ class SweepOptions:
     )
     concurrency: int | None = _option(
         "How many runs at once.",
-        default=1,
         bounds=_COUNT,
-        form=FormField("at once", "runs", initial="1"),
+        form=FormField("at once", "runs"),
     )
     priority: int | None = _option(
         "The sweep whose runs start first when slots come free: a higher number goes first.",
-        default=0,
         bounds=Bounds("a whole number"),
-        form=FormField("priority", "higher goes first", initial="0", group=FormGroup.SCHEDULING),
+        form=FormField("priority", "higher goes first", group=FormGroup.SCHEDULING),
     )
     start_ramp: float | None = _option(
         "Time between the starts of two runs, so that they do not all load data at once.",
         kept_as="start_ramp_seconds",
-        default=0.0,
         bounds=_NOT_NEGATIVE,
         metavar="SECONDS",
         form=FormField("between starts", "empty: none; or 30s", group=FormGroup.SCHEDULING),
@@ -249,7 +252,7 @@ class SweepOptions:
         "How often a run is started again after it failed because of the infrastructure.",
         default=2,
         bounds=Bounds("a whole number, 0 or more", least=0),
-        form=FormField("retries", "of infrastructure", initial="2", group=FormGroup.SCHEDULING),
+        form=FormField("retries", "of infrastructure", group=FormGroup.SCHEDULING),
     )
     name: str | None = _option(
         "The sweep's name; made from the agent's if not given. Launching the same again changes nothing.",
@@ -272,12 +275,10 @@ class SweepOptions:
         "docker: containers; process: on this host's own system, isolated by bubblewrap where that works; "
         "plain: never isolated; bubblewrap, apptainer: in the agent's exported image, without a daemon; "
         "auto: the first of these that works.",
-        default="process",
         choices=RUNTIMES,
         form=FormField(
             "runtime",
             "process, docker, auto ...",
-            initial="process",
             about="process (this host's own system, isolated by bubblewrap where that works), plain (not isolated), "
             "docker; in exported images bubblewrap, apptainer; auto: the first of these that works.",
             group=FormGroup.WHERE,
@@ -285,15 +286,13 @@ class SweepOptions:
     )
     placement: str | None = _option(
         "Where runs are run: here, or by Slurm: slurm, or slurm:NAME for the table [slurm.NAME] in config.toml.",
-        default=HERE,
         metavar="NAME",
-        form=FormField("placement", "here or slurm", initial=HERE, group=FormGroup.WHERE),
+        form=FormField("placement", "here or slurm", group=FormGroup.WHERE),
     )
     network: str | None = _option(
         "What agents may reach: nothing, the hosts of --allow, or everything.",
-        default="none",
         choices=NETWORKS,
-        form=FormField("network", "none, models or open", initial="none", group=FormGroup.WHERE),
+        form=FormField("network", "none, models or open", group=FormGroup.WHERE),
     )
     allow: tuple[str, ...] | None = _option(
         "A host of the network 'models'; repeatable.",
@@ -360,29 +359,26 @@ class SweepOptions:
     over_budget: str | None = _option(
         "What counts when a run fails because the budget of its sweep or experiment is used up: result counts the "
         "failure, relaunch counts nothing until the budget is raised and the run is relaunched for free.",
-        default=RESULT,
         choices=(RESULT, RELAUNCH),
-        form=FormField("over budget means", "result or relaunch", initial=RESULT, group=FormGroup.BUDGET),
+        form=FormField("over budget means", "result or relaunch", group=FormGroup.BUDGET),
     )
     record_calls: bool | None = _option(
         "Keep the requests of runs to models and the answers, compressed, in the runs' directories.",
-        form=FormField("record calls", "yes or no", initial=_NO, group=FormGroup.MODELS),
+        form=FormField("record calls", "yes or no", group=FormGroup.MODELS),
     )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",
-        default="v1",
         choices=EDITIONS,
-        form=FormField("edition", "v1 or corrected", initial="v1"),
+        form=FormField("edition", "v1 or corrected"),
     )
     obfuscated: bool | None = _option(
         "Describe the task to agents without the competition's name, as OBFUSCATE=true does.",
-        form=FormField("obfuscated", "yes or no", initial=_NO),
+        form=FormField("obfuscated", "yes or no"),
     )
     cpus: float | None = _option(
         "Processors of a run: reserved for it, and it gets no more.",
-        default=1.0,
         bounds=_POSITIVE,
-        form=FormField("CPUs", "reserved for a run", initial="1", group=FormGroup.LIMITS),
+        form=FormField("CPUs", "reserved for a run", group=FormGroup.LIMITS),
     )
     memory_gb: float | None = _option(
         "Memory limit of a run, all its processes together; if not given or 0, none in containers, and nine tenths "
@@ -397,15 +393,13 @@ class SweepOptions:
     )
     gpus: int | None = _option(
         "GPUs of a container or a job; -1 is all of a host.",
-        default=0,
         bounds=Bounds("a whole number, -1 or more", least=-1),
-        form=FormField("GPUs", "of a run; -1 is all", initial="0", group=FormGroup.LIMITS),
+        form=FormField("GPUs", "of a run; -1 is all", group=FormGroup.LIMITS),
     )
     runs_per_gpu: int | None = _option(
         "How many runs share a GPU.",
-        default=1,
         bounds=_COUNT,
-        form=FormField("runs per GPU", "1", initial="1", group=FormGroup.LIMITS),
+        form=FormField("runs per GPU", "1", group=FormGroup.LIMITS),
     )
     idle_minutes: float | None = _option(
         "End a run in which nothing happens for this long; 0 means never.",
@@ -459,9 +453,13 @@ def _options() -> Iterator[Option]:
     hints = get_type_hints(SweepOptions)
     for each in fields(SweepOptions):
         kind = next(part for part in get_args(hints[each.name]) if part is not NoneType)
-        yield Option(
+        option = Option(
             **({"name": each.name, "type": get_origin(kind) or kind, "kept_as": each.name} | each.metadata)
         )
+        kept = _DEFAULTS.get(option.kept_as, MISSING)
+        if option.default is None and kept is not MISSING:
+            option = replace(option, default=option.from_kept(kept))
+        yield option
 
 
 # The defaults of what a launch stores, by flat names; MISSING for what must be given.
