@@ -56,10 +56,10 @@ def grading_trouble(run: Run, now: float) -> str:
     return f"grading fails{since}, {again}: {run.grading_problem}"
 
 
-def acknowledged(said: Acknowledgement) -> str:
+def acknowledged(one: Acknowledgement) -> str:
     """Write who acknowledged something, when and why: `acknowledged by op@host 02:10: 'driver reset, ticket 12'`."""
-    what = "acknowledged" if said.until is None else f"snoozed until {clock(said.until)}"
-    return f"{what} by {said.author} {clock(said.at)}: '{said.reason}'"
+    what = "acknowledged" if one.until is None else f"snoozed until {clock(one.until)}"
+    return f"{what} by {one.author} {clock(one.at)}: '{one.reason}'"
 
 
 _FAR_SECONDS = 20 * 3600.0
@@ -114,19 +114,19 @@ def jobs_forecast(jobs: JobsForecast, now: float) -> list[str]:
     """Write a batch system's forecast of a launch: room, time limit, and the start of the first job."""
     others = f", {jobs.wait_here} wait here" if jobs.wait_here else ""
     room = f"room for {jobs.room} of {plural(jobs.most, 'job')}"
-    told = [f"{jobs.placement}: {room}, {jobs.submitted_now} would be submitted now{others}"]
+    lines = [f"{jobs.placement}: {room}, {jobs.submitted_now} would be submitted now{others}"]
     job = jobs.estimate
     if job is not None:
         where = f"partition {job.partition}" if job.partition else "its partition"
         allows = "any time" if job.limit_seconds is None else duration(job.limit_seconds)
-        told.append(f"a job takes at most {duration(job.job_seconds)}, {where} allows {allows}")
+        lines.append(f"a job takes at most {duration(job.job_seconds)}, {where} allows {allows}")
         if job.starts_at is None:
-            told.append(f"when it would start is not known: {job.said}")
+            lines.append(f"when it would start is not known: {job.message}")
         else:
             is_far = job.starts_at - now >= _FAR_SECONDS
             when = "now" if job.starts_at <= now else f"{'in ' if is_far else ''}~{_soon(job.starts_at, now)}"
-            told.append(f"the first would start {when} on {job.node}")
-    return told
+            lines.append(f"the first would start {when} on {job.node}")
+    return lines
 
 
 def room_left(found: Forecast) -> str:

@@ -167,6 +167,7 @@ def _dry_run(context: typer.Context, launch: LaunchSweep, *, json: bool) -> None
                 "can_launch": found.can_launch,
                 **asdict(found),
                 "checks": checks,
+                "jobs": None if found.jobs is None else found.jobs.document(),
             }
         )
     else:

@@ -63,7 +63,7 @@ class JobEstimate:
         limit_seconds: the time limit of its partition; None without one.
         starts_at: when it would start if it was submitted now; None where Slurm does not say.
         node: where it would start.
-        said: Slurm's own message.
+        message: Slurm's own.
     """
 
     partition: str
@@ -71,7 +71,7 @@ class JobEstimate:
     limit_seconds: float | None
     starts_at: float | None
     node: str
-    said: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,10 @@ def _estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
         )
     _require_account(commands, profile)
     start = commands.try_out(job_options_of(spec.conditions, profile, staging))
-    said = start.message
+    message = start.message
     if wanted and not any(one.has_nodes for one in wanted.values()):
-        said = "jobs would wait: no node of the partition takes any now"
-    return JobEstimate(start.partition or profile.partition, needed, limit, start.at, start.node, said)
+        message = "jobs would wait: no node of the partition takes any now"
+    return JobEstimate(start.partition or profile.partition, needed, limit, start.at, start.node, message)
 
 
 def job_options_of(conditions: RunConditions, profile: SlurmProfile, staging: float) -> list[str]:

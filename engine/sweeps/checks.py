@@ -362,7 +362,7 @@ def _on_nodes(
         if resources.memory_bytes is None and "mem" not in profile.leave_out:
             step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
             raise UsageProblem("a job without a memory limit may get a whole node", "", step)
-        yield Check(Health.OK, estimate(spec, profile).said)
+        yield Check(Health.OK, estimate(spec, profile).message)
     except Problem as problem:
         yield failed(problem)
 

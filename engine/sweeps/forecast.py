@@ -8,7 +8,8 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from mlebench_console.engine.checks import Check
 from mlebench_console.engine.control import EngineStatus, status
@@ -83,6 +84,13 @@ class JobsForecast:
     def room(self) -> int:
         """How many more jobs the profile takes now."""
         return max(0, self.most - self.live)
+
+    def document(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        found = asdict(self)
+        if self.estimate is not None:
+            found["estimate"]["said"] = self.estimate.message
+        return found
 
 
 @dataclass(frozen=True)
