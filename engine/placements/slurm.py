@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mlebench_console.engine.placements import jobs, nodes
 from mlebench_console.engine.placements.commands import (
@@ -45,6 +45,8 @@ from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
 from mlebench_console.state.records import Attempt, JobFacts, OwnReason
+
+Answer = TypeVar("Answer")
 
 _IMAGES_SECONDS = 5.0
 _USUAL_POLL_SECONDS = SlurmProfile().poll_seconds
@@ -370,20 +372,22 @@ class Slurm:
     # Calls
 
     def _next_call(self) -> _Call | None:
-        now = self._clock.monotonic()
+        now, commands = self._clock.monotonic(), self._commands
         answers = self._squeue.problem is None
         if self._cancelled and answers and now >= self._scancel.at:
             numbers = tuple(self._cancelled)[:MOST_NAMES]
-            return self._start(self._scancel, partial(self._forget_cancelled, numbers), "cancel", numbers)
+            return self._start(
+                self._scancel, partial(self._forget_cancelled, numbers), commands.cancel, numbers
+            )
         if now >= self._squeue.at and (self._placed or self._may_be_left):
-            return self._start(self._squeue, self._take_jobs, "jobs")
+            return self._start(self._squeue, self._take_jobs, commands.jobs)
         if not answers:
             return None
         if now >= self._sacct.at and self._has_records and (missing := self._missing[:MOST_NAMES]):
             names = tuple(placed.name for placed in missing)
             since = min(placed.attempt.created_at for placed in missing) - 3600
             text = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
-            return self._start(self._sacct, partial(self._take_records, missing), "ended", names, text)
+            return self._start(self._sacct, partial(self._take_records, missing), commands.ended, names, text)
         for used in self._profiles.values():
             while used.queue and now >= used.turn.at:
                 placed = used.queue.popleft()
@@ -391,12 +395,18 @@ class Slurm:
                 if is_placed and placed.record.phase is JobPhase.QUEUED and not self._is_claimed(placed):
                     return self._submit(placed)
         if now >= self._sinfo.at and self._placed:
-            return self._start(self._sinfo, self._take_nodes, "nodes", self._partitions())
+            return self._start(self._sinfo, self._take_nodes, commands.nodes, self._partitions())
         return None
 
-    def _start(self, turn: _Turn, take: Callable[[Any], None], command: str, *arguments: Any) -> _Call:
+    def _start(
+        self,
+        turn: _Turn,
+        take: Callable[[Answer], None],
+        command: Callable[..., Answer],
+        *arguments: object,
+    ) -> _Call:
         turn.at = self._clock.monotonic() + self._seconds_between(turn)
-        return _Call(turn, self._worker.submit(getattr(self._commands, command), *arguments), take)
+        return _Call(turn, self._worker.submit(command, *arguments), take)
 
     @property
     def _missing(self) -> list[_Placed]:
