@@ -67,9 +67,8 @@ class Placements:
         return self.named(attempt.placement)
 
     def recover(self) -> None:
-        """After a start of the engine, clean up unfinished work of the last one."""
-        for placement in self._all:
-            placement.recover()
+        """After a start of the engine, clean up unfinished work of the last one; jobs are found by their names."""
+        self.here.recover()
 
     def step(self) -> None:
         """Do the periodic work of each placement."""

@@ -90,9 +90,6 @@ class Placement(Protocol):
             Problem: it is not available there.
         """
 
-    def recover(self) -> None:
-        """After a start of the engine, clean up unfinished work of the last one."""
-
     def place(self, attempt: Attempt) -> None:
         """Have an attempt run once, whose order is in its directory; a second call is harmless.
 

@@ -207,9 +207,6 @@ class Slurm:
             used = self._profiles[placement] = _Profile(self._profile_of(placement))
         return used
 
-    def recover(self) -> None:
-        """Do nothing: jobs of the last engine are found by their names."""
-
     def place(self, attempt: Attempt) -> None:
         """Submit an attempt soon; if it may have been submitted before, only after Slurm says that it has no job."""
         if attempt.token in self._placed:
