@@ -206,6 +206,10 @@ class JobFacts:
     to_stage_bytes: int | None = None
 
 
+# Named once, because the facts of thousands of jobs are compared at a time.
+_OF_JOBS = tuple(field.name for field in fields(JobFacts))
+
+
 @dataclass(frozen=True)
 class Attempt(JobFacts):
     """One launch of a run, which is never removed while its sweep exists.
@@ -262,7 +266,7 @@ class Attempt(JobFacts):
     @property
     def job_facts(self) -> JobFacts:
         """What is known of its job alone."""
-        return JobFacts(**{field.name: getattr(self, field.name) for field in fields(JobFacts)})
+        return JobFacts(**{name: getattr(self, name) for name in _OF_JOBS})
 
 
 @dataclass(frozen=True)

@@ -51,14 +51,14 @@ class RunRow:
         limit_seconds: the time limit of its sweep.
         attempt: its latest attempt, if a batch system may have that; None otherwise.
         cuts: the cut-offs of its competition; None if unknown.
-        data: why it can't start for want of its dataset, in words; empty if it can.
+        data: why it can't start for want of its dataset; None if it can.
     """
 
     run: Run
     limit_seconds: float
     attempt: Attempt | None = None
     cuts: Thresholds | None = None
-    data: str = ""
+    data: Wait | None = None
 
     @property
     def split(self) -> str:
@@ -246,8 +246,9 @@ def _why(row: RunRow, drawing: Drawing) -> Cell:
         when = wording.waits_short(wait, now)[:1] if wait.until is not None else ()
         role: Role = "warn" if wait.needs_person else "dim"
         return Forms([((form, role),) for form in (wording.waits(wait, now), *when)])
-    text = row.data if run.state is RunState.QUEUED and row.data else run.failure_text or row.where(now)
-    return ((text, "dim"),)
+    if run.state is RunState.QUEUED and row.data is not None:
+        return ((row.data.text, "dim"),)
+    return ((run.failure_text or row.where(now), "dim"),)
 
 
 def _notes(row: RunRow, _drawing: Drawing) -> str:

@@ -1117,8 +1117,8 @@ def _about(row: RunRow, drawing: Drawing) -> Pieces:
     if run.grading_problem:
         trouble = foreign(wording.grading_trouble(run, now), 400).rstrip()
         return (*pieces, dot, (trouble, "warn"))
-    if run.state is RunState.QUEUED and row.data:
-        return (*pieces, (f"  waits: {foreign(row.data, 80).rstrip()}", "warn"))
+    if run.state is RunState.QUEUED and row.data is not None:
+        return (*pieces, (f"  waits: {foreign(row.data.text, 80).rstrip()}", "warn"))
     if where := row.where(now):
         pieces += [dot, (foreign(where, 200).rstrip(), drawn.role)]
     if run.is_live:

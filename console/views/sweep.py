@@ -16,13 +16,14 @@ from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_
 from mlebench_console.console.nouns.run import RUN, RunRow, run_rows
 from mlebench_console.console.roles import Drawing
 from mlebench_console.engine.needs.standing import SweepStanding, any_medal_of, read_standings
+from mlebench_console.engine.needs.waits import Wait, dataset_wait
 from mlebench_console.engine.scoreboard.aggregation import interim_of
 from mlebench_console.engine.scoreboard.model import Cell, Interim, Measure
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.state import datasets, runs, sweeps
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Dataset, DatasetState, Sweep
+from mlebench_console.state.records import Sweep
 from mlebench_console.state.usage import outages
 from mlebench_console.state.usage.outages import ProviderOutage
 
@@ -32,14 +33,14 @@ class CompetitionRow:
     """One competition of a sweep with its runs, one entry for each seed.
 
     Attributes:
-        data: why its runs can't start for want of its dataset, in words; empty if they can.
+        data: why its runs can't start for want of its dataset; None if they can.
     """
 
     competition_id: str
     split: str
     runs: tuple[RunRow | None, ...]
     cuts: Thresholds | None
-    data: str
+    data: Wait | None
 
     @property
     def medals(self) -> tuple[int, int]:
@@ -146,7 +147,7 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now
     missing = _not_prepared(database, sweep.conditions.edition)
     elsewhere = {} if sweep.conditions.placement == HERE else runs.placed_elsewhere(database, sweep.id)
     listed = [
-        replace(row, data=_data(missing.get(row.run.competition_id)))
+        replace(row, data=missing.get(row.run.competition_id))
         for row in run_rows(found, {sweep.id: sweep.conditions.time_limit_seconds}, elsewhere)
     ]
     rows = _rows(sweep, listed)
@@ -175,11 +176,12 @@ def _foremost(database: Database, known: Sequence[Sweep]) -> Sweep:
     return next((sweep for sweep in known if sweep.id in live), known[0])
 
 
-def _not_prepared(database: Database, edition: str) -> dict[str, Dataset]:
+def _not_prepared(database: Database, edition: str) -> dict[str, Wait]:
+    """Return why runs wait for each dataset of an edition that was requested and is not prepared."""
     return {
-        dataset.competition_id: dataset
+        dataset.competition_id: wait
         for dataset in datasets.all_datasets(database)
-        if dataset.edition == edition and dataset.state is not DatasetState.PREPARED
+        if dataset.edition == edition and (wait := dataset_wait(dataset)) is not None
     }
 
 
@@ -188,20 +190,11 @@ def _rows(sweep: Sweep, found: Sequence[RunRow]) -> list[CompetitionRow]:
     rows = []
     for competition_id in sweep.spec.competitions:
         seeds = tuple(by_place.get((competition_id, seed)) for seed in range(1, sweep.spec.seeds + 1))
-        data = next((row.data for row in seeds if row is not None), "")
+        data = next((row.data for row in seeds if row is not None), None)
         rows.append(
             CompetitionRow(competition_id, split_of(competition_id), seeds, thresholds(competition_id), data)
         )
     return rows
-
-
-def _data(dataset: Dataset | None) -> str:
-    """Write why runs can't start for want of their dataset."""
-    if dataset is None:
-        return ""
-    # Reasons for waiting are on the datasets screen; only problems are shown here.
-    why = "" if dataset.state.is_busy else dataset.problem_text
-    return f"data {dataset.state}: {why}" if why else f"data {dataset.state}"
 
 
 def _group(split: str, rows: tuple[CompetitionRow, ...], seeds: int) -> SplitGroup:

@@ -7,7 +7,7 @@ knows, such as which GPUs it has leased, is derived from the live runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,7 @@ class Wait:
         text: for people.
         short: the same in a word or two, of a batch system's reason.
         subject: which provider, budget, or resource of the host.
-        code: a batch system's own code, or an `OwnReason`.
+        code: a batch system's own code or an `OwnReason`; of a dataset, the class of its problem.
         taken, of: how much of the subject is taken, or how many runs go first.
         until: when it is expected to be over; None if unknown.
         priority: among the batch system's waiting jobs; higher goes first.
@@ -120,18 +120,13 @@ class QueuedRun:
         return self.free_at if all(wait.kind.ends_with_runs for wait in self.waits(engine)) else None
 
     def _waits(self, engine: EngineStatus | None) -> Iterator[Wait]:
-        spec, dataset = self.sweep.spec, self.dataset
+        spec = self.sweep.spec
         if engine is None or not engine.running:
             yield _wait(WaitKind.ENGINE, "the engine is down")
         if self.sweep.state is not SweepState.ACTIVE:
             yield _wait(WaitKind.PAUSED, f"its sweep is {self.sweep.state}")
-        if dataset is None or dataset.state is DatasetState.ABSENT:
-            yield _wait(WaitKind.DATASET, "its dataset is not prepared")
-        elif dataset.state.is_busy:
-            problem = f": {dataset.problem_text}" if dataset.problem else ""
-            yield _wait(WaitKind.PREPARING, f"its dataset is being prepared{problem}")
-        elif dataset.state is not DatasetState.PREPARED:
-            yield _wait(WaitKind.DATASET, f"its dataset is {dataset.state}: {dataset.problem_text}")
+        if (wait := dataset_wait(self.dataset)) is not None:
+            yield wait
         for budget in self.full_budgets:
             yield _wait(WaitKind.BUDGET, f"the budget of {budget} has no room for another run", budget)
         for provider in self.unreachable:
@@ -231,6 +226,18 @@ def retry_at(database: Database, run: Run) -> float | None:
     if found is None or found.ended_at is None:
         return None
     return found.ended_at + RETRY_BACKOFF.seconds(found.failures)
+
+
+def dataset_wait(dataset: Dataset | None) -> Wait | None:
+    """Return why runs wait for their dataset, which is None where it was never requested; None if it is prepared."""
+    if dataset is None or dataset.state is DatasetState.ABSENT:
+        return _wait(WaitKind.DATASET, "its dataset is not prepared")
+    if dataset.state is DatasetState.PREPARED:
+        return None
+    kind = WaitKind.PREPARING if dataset.state.is_busy else WaitKind.DATASET
+    state = "being prepared" if dataset.state.is_busy else dataset.state.value
+    text = ": ".join(filter(None, (f"its dataset is {state}", dataset.problem_text)))
+    return replace(_wait(kind, text), code=dataset.problem_code)
 
 
 @dataclass(frozen=True)

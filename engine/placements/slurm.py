@@ -110,6 +110,7 @@ class _Placed:
     """An attempt with what is known of its job and what follows from it.
 
     Attributes:
+        status: what others need to know of it, kept because it is asked for far more often than it changes.
         staging_seconds: how long staging its data may take.
         heartbeats_offset: up to where its heartbeats are read, and when that was.
     """
@@ -121,7 +122,8 @@ class _Placed:
     used: _Profile
     staging_seconds: float
     record: JobRecord
-    verdict: Verdict
+    verdict: Verdict = field(default_factory=Unsubmitted)
+    status: AttemptStatus = field(default_factory=AttemptStatus)
     heartbeats_offset: int = 0
     heartbeats_at: float = -math.inf
 
@@ -219,7 +221,7 @@ class Slurm:
             used.profile.silent_seconds, is_isolated=order.conditions.runtime != protocol.PLAIN
         )
         name = f"{self.prefix}{attempt.token}"
-        placed = _Placed(attempt, name, folder, order, used, staging, record, Unsubmitted())
+        placed = _Placed(attempt, name, folder, order, used, staging, record)
         if (folder / protocol.JOB_CLAIM).exists():
             placed.record = replace(record, is_claimed=True)
             secrets.discard(self._state_dir / attempt.directory)
@@ -245,7 +247,7 @@ class Slurm:
         placed = self._placed.get(attempt.token)
         if placed is None:
             return AttemptStatus(revision=(), job=JobFacts(job=attempt.job, node=attempt.node))
-        status = jobs.status_of(placed.record, placed.verdict)
+        status = placed.status
         if status.job.waits_for == OwnReason.TO_SUBMIT:
             return replace(status, job=replace(status.job, waits_for=self._why_unsubmitted(placed)))
         return status
@@ -481,7 +483,7 @@ class Slurm:
     def _take_job(self, placed: _Placed, job: Job | None) -> None:
         """Take what an answer of squeue says about an attempt's job, None where it does not list it."""
         now, record = self._clock.monotonic(), placed.record
-        if record.phase not in (JobPhase.IMAGE, JobPhase.QUEUED):
+        if record.phase not in (JobPhase.IMAGE, JobPhase.QUEUED) and not record.is_claimed:
             record = replace(record, is_claimed=self._is_claimed(placed))
         record = jobs.not_listed(record, now) if job is None else jobs.listed(record, job, now)
         self._act(placed, record)
@@ -524,6 +526,7 @@ class Slurm:
             record = replace(record, memory_line=_memory_line(placed.folder / protocol.JOB_LOG))
         placed.record = record
         placed.verdict = jobs.judge(record, self._clock.monotonic(), has_records=self._has_records)
+        placed.status = jobs.status_of(record, placed.verdict)
 
     def _act(self, placed: _Placed, record: JobRecord) -> None:
         """Keep what is known of an attempt's job, and carry out what follows."""
