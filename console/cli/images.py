@@ -179,7 +179,7 @@ def import_(
     from mlebench_console.engine import images
     from mlebench_console.engine.places import images_folder
 
-    _say_files([images.bring(file, images_folder(places_of(context)))], json=json)
+    _say_files([images.import_image(file, images_folder(places_of(context)))], json=json)
 
 
 @app.command()

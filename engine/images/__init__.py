@@ -18,7 +18,7 @@ from mlebench_console.engine.images.building import (
 )
 from mlebench_console.engine.images.builds import BuildStatus, ImageBuilds, build_status, follow_build
 from mlebench_console.engine.images.checking import CheckResult, check
-from mlebench_console.engine.images.exporting import bring, export, exported, find_exported
+from mlebench_console.engine.images.exporting import export, exported, find_exported, import_image
 from mlebench_console.environment.runner.docker.daemon import connect
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "ImageBuilds",
     "NeededImage",
     "Recipe",
-    "bring",
     "build",
     "build_status",
     "check",
@@ -42,6 +41,7 @@ __all__ = [
     "find_image",
     "follow_build",
     "images_of_runs",
+    "import_image",
     "list_images",
     "make_base",
     "recipes_for",

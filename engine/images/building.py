@@ -168,7 +168,7 @@ def build(client: APIClient, recipe: Recipe, order: BuildImages, on_line: Callab
     secrets = {
         name: file for name, file in (("ca", order.certificates), ("pip", order.pip_configuration)) if file
     }
-    with recipe.context() as context, _followed(recipe.dockerfile, secrets) as dockerfile:
+    with recipe.context() as context, _with_secrets_in_steps(recipe.dockerfile, secrets) as dockerfile:
         try:
             _run([*builder, *_arguments(recipe, order, dockerfile, secrets), str(context)], doing, on_line)
         except EnvironmentProblem as problem:
@@ -399,7 +399,7 @@ def _takes_secrets(program: Path) -> bool:
 
 
 @contextmanager
-def _followed(dockerfile: Path, secrets: Mapping[str, str]) -> Iterator[Path]:
+def _with_secrets_in_steps(dockerfile: Path, secrets: Mapping[str, str]) -> Iterator[Path]:
     """Provide the Dockerfile with the secrets in each step; without secrets, the original one."""
     if not secrets:
         yield dockerfile

@@ -75,7 +75,7 @@ def export(client: APIClient, name: str, folder: Path, output: Path | None = Non
     return _describe(replace(described, **user))
 
 
-def bring(file: Path, folder: Path) -> ImageFile:
+def import_image(file: Path, folder: Path) -> ImageFile:
     """Copy an image file from elsewhere into the folder of exported images, after checking its digest.
 
     Raises:

@@ -95,7 +95,7 @@ def walk(
                     folder.descriptor = None
                 yield from _entries(below, above, refused, enter)
             else:
-                _go_up(above, refused)
+                _leave_folder(above, refused)
     finally:
         for folder in above:
             if folder.descriptor is not None:
@@ -150,7 +150,7 @@ def _entries(
         refused(prefix.rstrip("/"), error)
 
 
-def _go_up(above: list[_Folder], refused: Callable[[str, OSError], None]) -> None:
+def _leave_folder(above: list[_Folder], refused: Callable[[str, OSError], None]) -> None:
     """Leave the innermost folder, and open the one above if it is not open."""
     left = above.pop()
     assert left.descriptor is not None

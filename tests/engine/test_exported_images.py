@@ -10,7 +10,7 @@ import pytest
 
 from mlebench_console.engine.agents import get_agent
 from mlebench_console.engine.control import RefusedRequest
-from mlebench_console.engine.images import bring, exported, images_of_runs
+from mlebench_console.engine.images import exported, images_of_runs, import_image
 from mlebench_console.engine.places import images_folder
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import ImageFile
@@ -62,7 +62,7 @@ def test_a_run_in_an_image_that_was_brought_along_ends_as_any_other(
     harness.start()
     with pytest.raises(RefusedRequest, match="the image boxed is not exported"):
         harness.launch("boxed", runtime="auto")
-    brought = bring(exported_elsewhere(image, tmp_path / "usb"), images_folder(harness.places))
+    brought = import_image(exported_elsewhere(image, tmp_path / "usb"), images_folder(harness.places))
     assert [one.path for one in exported(images_folder(harness.places))] == [brought.path]
     harness.launch("boxed", runtime="auto", gateway=["openai"])
     (run,) = harness.ended()
@@ -81,7 +81,7 @@ def test_an_image_of_other_files_is_refused_and_so_is_a_file_that_was_changed(
     image = agent_with_image(harness, "exit 0")
     file = exported_elsewhere(image, tmp_path / "usb")
     folder = images_folder(harness.places)
-    bring(file, folder)
+    import_image(file, folder)
     (harness.agents_dir / "boxed" / "more.py").write_text("changed since\n")
     harness.start()
     with pytest.raises(RefusedRequest, match="the image boxed is built from other files than those in"):
@@ -91,7 +91,7 @@ def test_an_image_of_other_files_is_refused_and_so_is_a_file_that_was_changed(
     protocol.write(tmp_path / "changed.tar.gz.json", image)
     before = {path.name for path in folder.iterdir()}
     with pytest.raises(DataProblem, match=r"is not the file that changed\.tar\.gz\.json describes"):
-        bring(changed, folder)
+        import_image(changed, folder)
     assert {path.name for path in folder.iterdir()} == before
 
 

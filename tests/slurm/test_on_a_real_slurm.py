@@ -14,7 +14,7 @@ from mlebench_console import leaderboard_row
 from mlebench_console.console.cli import program
 from mlebench_console.engine import control
 from mlebench_console.engine.control import RefusedRequest
-from mlebench_console.engine.images import bring
+from mlebench_console.engine.images import import_image
 from mlebench_console.engine.places import images_folder
 from mlebench_console.engine.requests import ChosenRun, StopRuns
 from mlebench_console.environment.runner import protocol
@@ -33,7 +33,7 @@ def test_a_sweep_of_jobs_on_three_nodes_makes_the_row_that_it_makes_here(
     harness: Harness, cluster: Cluster, tmp_path: Path
 ) -> None:
     harness.agent("honest", f'{SUBMIT}; echo "gpu $CUDA_VISIBLE_DEVICES, data $(realpath "$DATA_DIR")"')
-    bring(
+    import_image(
         exported_elsewhere(agent_with_image(harness, SUBMIT), tmp_path / "usb"), images_folder(harness.places)
     )
     harness.start()

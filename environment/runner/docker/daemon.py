@@ -132,7 +132,7 @@ def build_command(names: Iterable[str], agents_dir: str = "") -> str:
     return f"mlebench-console images build {' '.join(names)}{where}"
 
 
-def _meant_image(client: APIClient, plan: ContainerPlan) -> str:
+def _required_image(client: APIClient, plan: ContainerPlan) -> str:
     """Return the digest of a plan's image, so that this image runs even if its name is reassigned meanwhile.
 
     Raises:
@@ -164,9 +164,9 @@ def create(client: APIClient, name: str, plan: ContainerPlan, labels: dict[str, 
     if plan.on_outside_network:
         ensure_outside_network(client, plan.network)
     config = host_config(client, plan)
-    if plan.disk_bytes is not None and _may_hold_quotas(client):
+    if plan.disk_bytes is not None and _may_have_quotas(client):
         config["StorageOpt"] = {"size": str(plan.disk_bytes)}
-    image = _meant_image(client, plan)
+    image = _required_image(client, plan)
     while True:
         try:
             made = client.create_container(
@@ -191,7 +191,7 @@ def create(client: APIClient, name: str, plan: ContainerPlan, labels: dict[str, 
             return str(made["Id"])
 
 
-def _may_hold_quotas(client: APIClient) -> bool:
+def _may_have_quotas(client: APIClient) -> bool:
     """Return whether the daemon's storage may limit what a container writes, and that alone, without its image."""
     info = client.info()
     return info.get("Driver") == "overlay2" and ["Backing Filesystem", "xfs"] in (

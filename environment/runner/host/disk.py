@@ -77,7 +77,7 @@ class DiskMeter:
         self._most = most
         self._as_root = as_root
         self.entries = 0
-        self._between_hosts = 0
+        self._sizes_in_directory = 0
         self._on_node: list[Path] = []
         self._steps: Generator[None, None, DiskUse | None] | None = None
         self._turn: Future[tuple[DiskUse | None] | None] | None = None
@@ -92,7 +92,7 @@ class DiskMeter:
         if self._steps is not None:
             return False
         self._steps = self._measure(processes, whole=whole)
-        self._turn = self._worker.submit(_go_on, self._steps)
+        self._turn = self._worker.submit(_measure_for_a_turn, self._steps)
         return True
 
     def take(self) -> DiskUse | None:
@@ -107,7 +107,7 @@ class DiskMeter:
         ended = self._turn.result()
         if ended is None:
             self._steps = steps
-            self._turn = self._worker.submit(_go_on, steps)
+            self._turn = self._worker.submit(_measure_for_a_turn, steps)
             return None
         return ended[0]
 
@@ -120,18 +120,18 @@ class DiskMeter:
                 unseen.append(f"{place}: {error.strerror or error}")
 
         if whole:
-            self.entries = self._between_hosts = 0
+            self.entries = self._sizes_in_directory = 0
             self._on_node = []
-        total = self._between_hosts
-        between_hosts = _between_hosts(self._attempt, refused, self._on_node) if whole else ()
-        on_node = chain(_without_a_name(processes, refused), _below_all(self._on_node, refused))
+        total = self._sizes_in_directory
+        between_hosts = _sizes_in_directory(self._attempt, refused, self._on_node) if whole else ()
+        on_node = chain(_sizes_of_deleted(processes, refused), _sizes_below(self._on_node, refused))
         for size, is_on_node in chain(
             ((size, False) for size in between_hosts), ((size, True) for size in on_node)
         ):
             total += size
             if not is_on_node:
                 self.entries += 1
-                self._between_hosts += size
+                self._sizes_in_directory += size
             if self._most is not None and total > self._most:
                 return DiskUse(total, tuple(unseen))
             yield
@@ -144,7 +144,7 @@ class DiskMeter:
             return None  # an incomplete sum would look complete
 
 
-def _go_on(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None] | None:
+def _measure_for_a_turn(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None] | None:
     """Measure for a turn, and return the result in a tuple, or None if it takes another turn."""
     give_up = time.monotonic() + _TURN_SECONDS
     while True:
@@ -162,7 +162,7 @@ _OURS = (protocol.RECORDED_CALLS, protocol.DATASET)
 _COPIES = (protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS)
 
 
-def _between_hosts(attempt: Path, refused: Refused, on_node: list[Path]) -> Iterator[int]:
+def _sizes_in_directory(attempt: Path, refused: Refused, on_node: list[Path]) -> Iterator[int]:
     """Yield the bytes of each entry below an attempt's directory, and note its folders on a node's own disk."""
     below: list[Path] = []
     for place in sorted(attempt.iterdir()) if attempt.is_dir() else ():
@@ -177,10 +177,10 @@ def _between_hosts(attempt: Path, refused: Refused, on_node: list[Path]) -> Iter
             on_node.append(place.resolve())  # as a job of a batch system has them
         elif stat.S_ISDIR(found.st_mode) and place.name not in _COPIES:
             below.append(place)
-    yield from _below_all(below, refused)
+    yield from _sizes_below(below, refused)
 
 
-def _below_all(places: Sequence[Path], refused: Refused) -> Iterator[int]:
+def _sizes_below(places: Sequence[Path], refused: Refused) -> Iterator[int]:
     """Yield the bytes of each entry below some folders; a file with several names is counted once."""
     counted: set[tuple[int, int]] = set()
     for place in places:
@@ -223,14 +223,14 @@ class WriteMeter:
         return self._total
 
 
-def _without_a_name(processes: Sequence[int], refused: Refused) -> Iterator[int]:
+def _sizes_of_deleted(processes: Sequence[int], refused: Refused) -> Iterator[int]:
     """Yield the bytes of each deleted file on disk that a process still has open or mapped."""
     counted: set[tuple[int, int]] = set()
     for process in processes:
         folder = Path("/proc", str(process))
         try:
             in_memory = _devices_in_memory(folder)
-            for file, size in chain(_opened(folder), _mapped(folder)):
+            for file, size in chain(_deleted_and_open(folder), _deleted_and_mapped(folder)):
                 if file[0] not in in_memory and file not in counted:
                     counted.add(file)
                     yield size
@@ -240,7 +240,7 @@ def _without_a_name(processes: Sequence[int], refused: Refused) -> Iterator[int]
             refused(f"open files of process {process}", error)
 
 
-def _opened(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
+def _deleted_and_open(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
     for entry in os.scandir(process / "fd"):
         with suppress(FileNotFoundError):  # closed meanwhile
             found = os.stat(entry.path)  # noqa: PTH116 - some hundred times a look
@@ -248,7 +248,7 @@ def _opened(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
                 yield (found.st_dev, found.st_ino), found.st_blocks * _BLOCK
 
 
-def _mapped(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
+def _deleted_and_mapped(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
     for line in (process / "maps").read_bytes().splitlines():
         if not line.endswith(_DELETED):
             continue
@@ -283,11 +283,11 @@ def _devices_in_memory(process: Path) -> set[int]:
 def main() -> None:
     """Print the bytes of the agent's folders and deleted files."""
     processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
-    sizes = chain(_without_a_name(processes, _pass_over), _between_hosts(Path(sys.argv[1]), _pass_over, []))
+    sizes = chain(_sizes_of_deleted(processes, _ignore), _sizes_in_directory(Path(sys.argv[1]), _ignore, []))
     sys.stdout.write(f"{sum(sizes)}\n")
 
 
-def _pass_over(_place: str, _error: OSError) -> None:
+def _ignore(_place: str, _error: OSError) -> None:
     """Ignore what not even root can read: it was moved, or its process has ended."""
 
 

@@ -359,13 +359,13 @@ def test_a_job_with_a_disk_limit_walks_through_its_directory_when_it_may_be_over
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walks: list[Path] = []
-    walk = disk._between_hosts
+    walk = disk._sizes_in_directory
 
     def counted(place: Path, *more: Any) -> Iterator[int]:
         walks.append(place)
         return walk(place, *more)
 
-    monkeypatch.setattr(disk, "_between_hosts", counted)
+    monkeypatch.setattr(disk, "_sizes_in_directory", counted)
     monkeypatch.setattr(disk, "_TURN_SECONDS", 60.0)  # one turn each, however busy the machine is
     protocol.write(folder / protocol.ORDER, order_with(disk_limit_bytes=32 << 20))
     link_node_folders(folder, tmp_path_factory.mktemp("node"))
