@@ -152,12 +152,7 @@ def with_work(database: Database) -> list[Sweep]:
     )
 
 
-def counts(database: Database, sweep_id: str) -> SweepCounts:
-    """Count a sweep's runs by their states."""
-    return counts_of_all(database).get(sweep_id, SweepCounts())
-
-
-def counts_of_all(database: Database) -> dict[str, SweepCounts]:
+def counts(database: Database) -> dict[str, SweepCounts]:
     """Count every sweep's runs by their states."""
     medals = ", ".join(f"'{medal}'" for medal in sorted(MEDALS))
     ended = ", ".join(f"'{state}'" for state in sorted({*ENDED, RunState.QUEUED}))

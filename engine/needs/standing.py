@@ -80,7 +80,7 @@ def read_standings(
     members: Mapping[str, Sequence[Run]] | None = None,
 ) -> list[SweepStanding]:
     """Read how some sweeps stand; `members` are their runs by sweep, if they are known."""
-    counts = sweeps.counts_of_all(database)
+    counts = sweeps.counts(database)
     waiting = {number for number, attempt in runs.placed_elsewhere(database).items() if attempt.is_in_queue}
     found = datasets.in_state(database, DatasetState.PREPARED)
     prepared = {(one.competition_id, one.edition) for one in found}

@@ -196,7 +196,7 @@ class AnyHistory(RuleBasedStateMachine):
     def the_counts_add_up(self) -> None:
         if not hasattr(self, "states"):
             return
-        counts = sweeps.counts(self.database, "dummy-1")
+        counts = sweeps.counts(self.database)["dummy-1"]
         states = list(self.states.values())
         assert counts.total == RUNS
         assert counts.queued == states.count(RunState.QUEUED)

@@ -91,14 +91,14 @@ def test_a_wall_clock_that_was_set_back_delays_no_retry(state: Database) -> None
 def test_what_will_be_retried_is_counted_and_nothing_else(state: Database) -> None:
     clock = HandClock()
     run = sweep(state, retries=1)
-    assert sweeps.counts(state, "s").retrying == 0
+    assert sweeps.counts(state)["s"].retrying == 0
     fail(state, run, FailureClass.INFRASTRUCTURE, clock)
-    assert sweeps.counts(state, "s").retrying == 1
+    assert sweeps.counts(state)["s"].retrying == 1
     sweeps.set_state(state, "s", SweepState.PAUSED, now=clock.now())
-    assert sweeps.counts(state, "s").retrying == 0
+    assert sweeps.counts(state)["s"].retrying == 0
     sweeps.set_state(state, "s", SweepState.ACTIVE, now=clock.now())
     clock.moment += RETRY_BACKOFF.seconds(1)
     Retrier(state, clock).step()
-    assert sweeps.counts(state, "s").retrying == 0
+    assert sweeps.counts(state)["s"].retrying == 0
     fail(state, run, FailureClass.INFRASTRUCTURE, clock)
-    assert (sweeps.counts(state, "s").failed, sweeps.counts(state, "s").retrying) == (1, 0)
+    assert (sweeps.counts(state)["s"].failed, sweeps.counts(state)["s"].retrying) == (1, 0)
