@@ -43,6 +43,7 @@ from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
 from mlebench_console.state.records import Attempt, JobFacts, OwnReason
 
@@ -268,7 +269,7 @@ class Slurm:
         if placed is None:
             return
         if self._claim(placed):
-            protocol.write(placed.folder / protocol.EXIT, Ending.unseen("stopped"))
+            protocol.write(placed.folder / protocol.EXIT, Ending.unseen(EndReason.STOPPED))
             self._note(placed, replace(placed.record, has_report=True))
             self._cancel(placed)
         else:

@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     except (OSError, KeyError, ValueError) as error:
         problem = f"the agent can't be started: {error}"
         output.write_when_there_is_room(
-            folder / output.ENDING, Ending.unseen("unstarted", problem, output.NOT_STARTED)
+            folder / output.ENDING, Ending.unseen(output.UNSTARTED, problem, output.NOT_STARTED)
         )
         return _EXIT_NOT_STARTED
     output.write(folder / output.STARTED, Started.now(os.getpid(), isolated=not options.privileged))
@@ -137,9 +137,9 @@ def _prepare(options: argparse.Namespace, variables: Mapping[str, str]) -> Calla
 
 def shell_code(ending: Ending) -> int:
     """Return the code by which a shell would report an ending."""
-    if ending.reason == "deadline":
+    if ending.reason == output.DEADLINE:
         return _EXIT_DEADLINE
-    if ending.reason == "stopped":
+    if ending.reason == output.STOPPED:
         return 128 + signal.SIGTERM
     return 128 + ending.signal if ending.signal is not None else (ending.exit_code or 0)
 

@@ -26,6 +26,10 @@ MOST_PROBLEMS = 20
 TIDY_SECONDS = 60.0
 _FULL_DISK_SECONDS = 0.5
 # As in `foundation/problem_codes.py`, which is not there in containers.
+EXITED = "exited"
+DEADLINE = "deadline"
+STOPPED = "stopped"
+UNSTARTED = "unstarted"
 NOT_STARTED = "not_started"
 
 

@@ -193,9 +193,9 @@ class Warden:
             now = time.monotonic()
             if not reason:
                 if self._status is not None:
-                    return "exited"
+                    return output.EXITED
                 if self._stops or now >= next_moment:
-                    reason = "stopped" if self._stops else "deadline"
+                    reason = output.STOPPED if self._stops else output.DEADLINE
                     next_moment = now + self._grace
                     _send(signal.SIGTERM, (one for one in _descendants() if one.name not in self._spare))
             elif now >= next_moment or self._stops > 1 or not _descendants():

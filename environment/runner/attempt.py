@@ -42,7 +42,7 @@ from mlebench_console.environment.runner.submissions import Refusals, Submission
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.files import TooLarge
-from mlebench_console.foundation.problem_codes import ProblemCode
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import DataProblem
 
 # How long an agent's main process has to end it after its deadline, and to report that.
@@ -230,7 +230,7 @@ class RunnerAttempt:
             self._give_up(self._given_up)
             return
         if (self.folder / protocol.STOP).exists():
-            self._give_up(Ending.unseen("stopped"))
+            self._give_up(Ending.unseen(EndReason.STOPPED))
             return
         if (limit := protocol.read_if_there(self.folder / protocol.LIMIT, LimitExceeded)) is not None:
             self._give_up(Ending.unseen(limit.kind, limit.problem, limit.problem_code))
@@ -242,7 +242,7 @@ class RunnerAttempt:
         self._host.note_start()
         why_not = why_not or self._sandbox.start()
         if why_not:
-            self._give_up(Ending.unseen("unstarted", why_not, ProblemCode.NOT_STARTED))
+            self._give_up(Ending.unseen(EndReason.UNSTARTED, why_not, ProblemCode.NOT_STARTED))
 
     def _give_up(self, ending: Ending) -> None:
         """End an attempt before its agent has run, claiming it so that nothing can start it."""
@@ -303,7 +303,7 @@ class RunnerAttempt:
         """Kill an agent that its main process did not end, such as a fork bomb that leaves it no processor time."""
         if self._overdue is None:
             self._overdue = LimitExceeded(
-                "deadline", "it had to be killed after its deadline", self._clock.now()
+                EndReason.DEADLINE, "it had to be killed after its deadline", self._clock.now()
             )
         try:
             self._write_overdue()
@@ -413,7 +413,7 @@ class RunnerAttempt:
         secrets.discard(self.folder)
         if not self._is_removed():
             return False
-        ending = self._reported_ending() or Ending.unseen("lost", problem, ProblemCode.NOT_SUPERVISED)
+        ending = self._reported_ending() or Ending.unseen(EndReason.LOST, problem, ProblemCode.NOT_SUPERVISED)
         protocol.write(self.folder / protocol.EXIT, ending)
         self.stage = Stage.DONE
         return True
@@ -422,15 +422,15 @@ class RunnerAttempt:
         """Return how the attempt ended, from the main process's record if there is one."""
         limit = protocol.read_if_there(self.folder / protocol.LIMIT, LimitExceeded)
         if limit is not None and (
-            seen is None or seen.reason in ("stopped", protocol.LOST) or limit.kind == protocol.LOST
+            seen is None or seen.reason in (EndReason.STOPPED, EndReason.LOST) or limit.kind == EndReason.LOST
         ):
             return Ending.unseen(limit.kind, limit.problem, limit.problem_code)
         if seen is not None:
-            reason = "lost" if seen.reason == "unstarted" else seen.reason
+            reason = EndReason.LOST if seen.reason == EndReason.UNSTARTED else seen.reason
             return replace(seen, reason=reason, problem=seen.problem or seen.log_error)
         if (self.folder / protocol.STOP).exists():
-            return Ending.unseen("stopped")
-        return Ending.unseen("lost", "its sandbox was killed from outside", ProblemCode.SANDBOX_LOST)
+            return Ending.unseen(EndReason.STOPPED)
+        return Ending.unseen(EndReason.LOST, "its sandbox was killed from outside", ProblemCode.SANDBOX_LOST)
 
     def _final_submission(self, started: Started | None, now: float) -> tuple[int | None, str, bool]:
         """Take the final submission; return its number, or why there is none and whether only for its size."""

@@ -32,7 +32,7 @@ from mlebench_console.foundation import files, jsonlines, locks
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.locks import FileLock
-from mlebench_console.foundation.problem_codes import ProblemCode
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.foundation.signals import EndSignal
 
@@ -85,7 +85,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         problem = f"the node {_node()} has no place for it in {scratch or tempfile.gettempdir()}: {error}"
         protocol.write(
             folder / protocol.EXIT,
-            Ending.unseen(protocol.LOST, problem, code_of(error, ProblemCode.NOT_STARTED)),
+            Ending.unseen(EndReason.LOST, problem, code_of(error, ProblemCode.NOT_STARTED)),
         )
         heartbeats.write(None, ended=True)
         return 0
@@ -314,7 +314,7 @@ def _ask_to_end(folder: Path, signalled_at: float) -> None:
 
 def _give_up(folder: Path, problem: str, code: ProblemCode, at: float) -> None:
     """Have the attempt ended as lost to the infrastructure."""
-    protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, problem, at, code))
+    protocol.write(folder / protocol.LIMIT, LimitExceeded(EndReason.LOST, problem, at, code))
 
 
 def _node() -> str:

@@ -24,7 +24,7 @@ from mlebench_console.environment.runner.sandbox import Sandbox, Unreachable
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log, open_log
-from mlebench_console.foundation.problem_codes import ProblemCode
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 
 POLL_SECONDS = 0.25
@@ -200,7 +200,7 @@ class Runner:
             if attempt is not None:
                 attempt.give_up(text)
             elif not self._may_live(name, folder):
-                ending = Ending.unseen("lost", text, ProblemCode.NOT_SUPERVISED)
+                ending = Ending.unseen(EndReason.LOST, text, ProblemCode.NOT_SUPERVISED)
                 protocol.write(folder / protocol.EXIT, ending)
         except (Problem, OSError) as second:
             self._log(f"giving up {folder}", second)

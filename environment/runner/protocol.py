@@ -74,9 +74,6 @@ JOB_CLAIM = "job.claim"
 JOB_LOG = "job.log"
 HEARTBEATS = "heartbeats.jsonl"
 
-# The reason of an end that nobody saw, or that was not the agent's and not its limits' doing.
-LOST = "lost"
-
 ENGINE_LOCK = "engine.lock"
 RUNNER = "runner"
 INBOX = "inbox"

@@ -32,7 +32,7 @@ from mlebench_console.environment.runner.job import (
 from mlebench_console.environment.runner.protocol import GivenGpus, Order, StagingOrder, Stop
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.locks import FileLock
-from mlebench_console.foundation.problem_codes import ProblemCode
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
 from tests.conditions import changed
@@ -120,7 +120,7 @@ def test_a_job_that_is_told_to_end_ends_its_agent_and_says_who_did_it(tmp_path: 
         job.send_signal(signal.SIGTERM)
         assert job.wait() == 0
     ending = protocol.read(node.folder / protocol.EXIT, Ending)
-    assert ending.reason == protocol.LOST
+    assert ending.reason == EndReason.LOST
     assert "the batch system ended its job" in ending.problem
     assert ending.problem_code == ProblemCode.JOB_ENDED
 
@@ -240,7 +240,7 @@ def test_a_node_without_a_place_for_a_job_is_no_fault_of_the_agent(tmp_path: Pat
     node = Node(tmp_path, order, "echo begun")
     node.scratch.rmdir()
     ending = node.run()
-    assert ending.reason == protocol.LOST
+    assert ending.reason == EndReason.LOST
     assert f"has no place for it in {node.scratch}" in ending.problem
 
 
@@ -310,7 +310,7 @@ def test_a_run_that_is_to_end_while_its_data_come_ends_at_once_and_never_begins(
                 job.send_signal(signal.SIGTERM)
             assert job.wait() == 0
     ending = protocol.read(node.folder / protocol.EXIT, Ending)
-    assert ending.reason == ("stopped" if who == "operator" else protocol.LOST)
+    assert ending.reason == ("stopped" if who == "operator" else EndReason.LOST)
     assert ending.started_at is None
     assert not (node.folder / protocol.LOG).exists()
 
@@ -320,7 +320,7 @@ def test_data_that_can_not_be_brought_are_no_fault_of_the_agent_and_the_end_says
 ) -> None:
     node = Node(tmp_path, order, "echo begun", staging=StagingOrder(protocol.COPY, "0" * 64))
     ending = node.run()
-    assert ending.reason == protocol.LOST
+    assert ending.reason == EndReason.LOST
     assert "its dataset could not be brought to the node" in ending.problem
     assert "expected SHA-256 0000" in ending.problem
     failure = classify(ending, "", isolated=None)
@@ -357,7 +357,7 @@ def test_a_job_that_was_given_no_gpus_is_no_fault_of_the_agent(tmp_path: Path, o
     node = Node(tmp_path, changed(order, gpus=1), "echo begun")
     node.variables["CUDA_VISIBLE_DEVICES"] = ""
     ending = node.run()
-    assert ending.reason == protocol.LOST
+    assert ending.reason == EndReason.LOST
     assert "the job was given no GPUs" in ending.problem
     assert not (node.folder / protocol.LOG).exists()
 

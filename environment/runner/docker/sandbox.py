@@ -31,7 +31,7 @@ from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.environment.runner.sandbox import AgentStatus, Unreachable
 from mlebench_console.foundation import files
 from mlebench_console.foundation.backoff import Backoff
-from mlebench_console.foundation.problem_codes import ProblemCode
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -432,11 +432,11 @@ class DockerSandbox:
         """Return the main process's record of the ending, or else the daemon's, which is lost with the container."""
         written = protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
         asked = protocol.was_asked_to_end(protocol.names_in(self._attempt))
-        if written is not None and (written.reason != "stopped" or asked):
+        if written is not None and (written.reason != EndReason.STOPPED or asked):
             return written
         if written is not None:
             problem, code = "its container was stopped from outside", ProblemCode.SANDBOX_LOST
-            return replace(written, reason="lost", problem=problem, problem_code=code)
+            return replace(written, reason=EndReason.LOST, problem=problem, problem_code=code)
         seen = self._inspect()
         if seen is None or asked:
             return None
@@ -448,11 +448,13 @@ class DockerSandbox:
         if not (self._attempt / protocol.CLAIM).exists():
             why = " ".join(str(state["Error"]).split()) or f"its main process ended with {state['ExitCode']}"
             problem = f"its container did not start: {why}"
-            return Ending.unseen("unstarted", problem, ProblemCode.NOT_STARTED)
+            return Ending.unseen(EndReason.UNSTARTED, problem, ProblemCode.NOT_STARTED)
         if state["OOMKilled"]:
-            return replace(Ending.unseen("exited"), signal=_SIGKILL, oom_kills=1)
+            return replace(Ending.unseen(EndReason.EXITED), signal=_SIGKILL, oom_kills=1)
         how = "killed" if state["ExitCode"] == _KILLED else f"ended with {state['ExitCode']}"
-        return Ending.unseen("lost", f"its container was {how} from outside", ProblemCode.SANDBOX_LOST)
+        return Ending.unseen(
+            EndReason.LOST, f"its container was {how} from outside", ProblemCode.SANDBOX_LOST
+        )
 
     def end_leftovers(self) -> bool:
         """Kill the containers beside the agent's, which run on after its end."""

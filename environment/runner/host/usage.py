@@ -9,6 +9,7 @@ from mlebench_console.environment.container.processes import ProcessTree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import Gpu, network_bytes
 from mlebench_console.environment.runner.protocol import LimitExceeded, Order
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.usage import UsageSample
 
 # An interpreter that sleeps uses less.
@@ -91,9 +92,9 @@ def limit_exceeded(usage: UsageSample, order: Order) -> LimitExceeded | None:
     idle, most_idle = usage.idle_seconds, order.conditions.idle_limit_seconds
     if most_idle is not None and idle > most_idle:
         text = f"nothing happened for {idle:.0f} s, at most {most_idle:.0f} are allowed"
-        return LimitExceeded("idle", text, usage.at)
+        return LimitExceeded(EndReason.IDLE, text, usage.at)
     disk, most_disk = usage.disk_bytes, order.conditions.disk_limit_bytes
     if most_disk is not None and disk is not None and disk > most_disk:
         text = f"it holds at least {disk:,} bytes on disk, at most {most_disk:,} are allowed"
-        return LimitExceeded("disk", text, usage.at)
+        return LimitExceeded(EndReason.DISK, text, usage.at)
     return None

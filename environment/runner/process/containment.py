@@ -26,6 +26,7 @@ from mlebench_console.environment.container.warden import Excess
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import bubblewrap
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.text import names_of_limits
 
 POLL_SECONDS = 0.25
@@ -192,12 +193,12 @@ class Containment:
                 text = (
                     f"it has {count:,} processes and threads, at most {self._limits.processes:,} are allowed"
                 )
-                return Excess("processes", text)
+                return Excess(EndReason.PROCESSES, text)
         if _MEMORY not in self._groups:
             used = _memory_of(processes, self._limits.memory_bytes)
             if used > self._limits.memory_bytes:
                 text = f"it took {used:,} bytes of memory, at most {self._limits.memory_bytes:,} are allowed"
-                return Excess("memory", text)
+                return Excess(EndReason.MEMORY, text)
         return None
 
     def forbid_forks(self) -> None:

@@ -45,7 +45,7 @@ from mlebench_console.foundation import folders
 from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.daemon_log import write_log
 from mlebench_console.foundation.locks import FileLock
-from mlebench_console.foundation.problem_codes import ProblemCode
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
 
 EXIT_CLAIMED = 75
@@ -119,7 +119,7 @@ class Shim:
             self._choose()
             self._chosen = True
         except _Stopped:
-            output.write_when_there_is_room(self._attempt / protocol.ENDING, Ending.unseen("stopped"))
+            output.write_when_there_is_room(self._attempt / protocol.ENDING, Ending.unseen(EndReason.STOPPED))
             return
         self._containment = Containment(self._order.token, self._limits, isolated=self._isolated)
         try:
@@ -366,7 +366,7 @@ class Shim:
             problem = f"{command[0]} can't be run: {error}"
             output.write_when_there_is_room(
                 self._attempt / protocol.ENDING,
-                Ending.unseen("unstarted", problem, ProblemCode.NOT_STARTED),
+                Ending.unseen(EndReason.UNSTARTED, problem, ProblemCode.NOT_STARTED),
             )
             return 0
         if self._stops:  # the signal came before the warden handled it
@@ -379,7 +379,7 @@ class Shim:
 
         The kernel also kills it when an agent uses up the memory, which is the agent's fault.
         """
-        if not self._isolated or ending.reason != "exited":
+        if not self._isolated or ending.reason != EndReason.EXITED:
             return ending
         if not self._is_made():
             words = last_words(self._attempt / protocol.LOG)
@@ -389,7 +389,7 @@ class Shim:
             problem, code = f"its sandbox was killed from outside by {name}", ProblemCode.SANDBOX_LOST
         else:
             return ending
-        return replace(ending, reason="lost", problem=problem, problem_code=code)
+        return replace(ending, reason=EndReason.LOST, problem=problem, problem_code=code)
 
     def _is_made(self) -> bool:
         """Return whether the sandbox was set up, which its relay signals before the agent starts."""
@@ -491,7 +491,7 @@ def main() -> int:
         if (attempt / protocol.STARTED).exists() or (attempt / protocol.ENDING).exists():
             raise  # its agent has run, so its warden records the ending, if it survives
         code = code_of(error, ProblemCode.NOT_STARTED)
-        ending = Ending.unseen("unstarted", str(error).replace("\n", " "), code)
+        ending = Ending.unseen(EndReason.UNSTARTED, str(error).replace("\n", " "), code)
         output.write_when_there_is_room(attempt / protocol.ENDING, ending)
     return 0
 

@@ -14,7 +14,7 @@ from mlebench_console.environment.container.output import Ending, HostProblem, S
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.problems import HostMonitor
 from mlebench_console.environment.runner.host.readings import Gpu
-from mlebench_console.foundation.problem_codes import ProblemCode
+from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from tests.environment.runner.orders import order_with
 
 STARTED = Started(1, 1.0, 1.0, output.boot_id(), isolated=True)
@@ -99,3 +99,5 @@ def test_a_problem_of_another_version_counts_as_other_and_damages_no_record(tmp_
 
 def test_containers_which_have_no_foundation_write_its_codes() -> None:
     assert output.NOT_STARTED == ProblemCode.NOT_STARTED
+    for name in ("EXITED", "DEADLINE", "STOPPED", "UNSTARTED"):
+        assert getattr(output, name) == EndReason[name]
