@@ -10,7 +10,7 @@ from mlebench_console.competitions.model import edition_named
 from mlebench_console.console import wording
 from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question
 from mlebench_console.console.nouns.competition import competition
-from mlebench_console.console.views.datasets import DatasetRow
+from mlebench_console.console.nouns.dataset import DatasetRow
 from mlebench_console.engine.datasets.prepared.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
 from mlebench_console.engine.datasets.sources.access import AccessState
 from mlebench_console.engine.requests import (

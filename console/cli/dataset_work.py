@@ -20,9 +20,9 @@ from rich.table import Table
 from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
 from mlebench_console.console.cli.output import say, say_on_stderr
+from mlebench_console.console.nouns.dataset import DatasetRow, dataset_rows
+from mlebench_console.console.rates import Rates
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.views.datasets import DatasetRow, dataset_board
-from mlebench_console.console.views.rates import Rates
 from mlebench_console.engine.control import EngineGone, answer_to, ask, ensure_running, status
 from mlebench_console.engine.datasets.prepared.pruning import Part
 from mlebench_console.engine.places import Places
@@ -113,7 +113,7 @@ def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, DatasetPr
 def _look(places: Places, ids: Sequence[str], edition: str) -> tuple[DatasetRow, ...]:
     """Read the states of datasets, in the order given."""
     with closing(open_for_reading(places.state_dir)) as opened:
-        rows = {row.key: row for row in dataset_board(opened, places.data_dir).rows}
+        rows = {row.key: row for row in dataset_rows(opened)}
     return tuple(rows[one, edition] for one in ids)
 
 

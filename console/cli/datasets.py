@@ -29,6 +29,7 @@ from mlebench_console.console.cli.output import (
     say_answer,
     say_json,
     say_on_stderr,
+    say_rows,
     say_texts,
     show_count,
 )
@@ -37,7 +38,7 @@ from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
     from mlebench_console.competitions.model import Edition
-    from mlebench_console.console.views.datasets import DatasetRow
+    from mlebench_console.console.nouns.dataset import DatasetRow
     from mlebench_console.engine.agreement import Agreement
     from mlebench_console.engine.datasets.prepared.mirrors import Mirrored
     from mlebench_console.engine.datasets.prepared.pruning import Part
@@ -60,59 +61,15 @@ def list_datasets(
 ) -> None:
     """List the datasets: those in the data directory, and those that the engine is preparing."""
     from mlebench_console.competitions import registry
-    from mlebench_console.engine.datasets.sources.access import AccessState
-    from mlebench_console.engine.layout import dataset_folder, is_demo, is_prepared
+    from mlebench_console.console.nouns.dataset import DATASET
 
     base = data_dir_of(context, data_dir)
-    known = _known_datasets(context, base, edition)
-    found: list[dict[str, Any]] = []
-    for competition_id in registry.read_split(split) if split else registry.all_ids():
-        row = known.get(competition_id)
-        prepared, raw, demo, size_gb, unreadable = False, False, False, None, ""
-        try:
-            competition = registry.get(competition_id)
-            size_gb = competition.size_gb
-            folder = dataset_folder(competition, base, edition)
-            prepared, raw = is_prepared(competition, folder), folder.has_raw_data
-            demo = prepared and (is_demo(folder) or (row is not None and row.is_demo))
-        except DataProblem as problem:  # of this one alone
-            unreadable = problem.in_one_line()
-        found.append(
-            {
-                "competition_id": competition_id,
-                "edition": edition,
-                "state": _state(prepared, row),
-                "access": row.access.value if row else AccessState.UNKNOWN.value,
-                "problem": unreadable or (row.problem if row else ""),
-                "problem_code": row.problem_code if row else "",
-                "priority": row.priority if row else 0,
-                "demo": demo,
-                "raw": raw,
-                "size_gb": size_gb,
-                "bytes_on_disk": row.bytes_on_disk if row and prepared else None,
-                "folder": str(base / competition_id),
-            }
-        )
+    rows = _rows(context, registry.read_split(split) if split else registry.all_ids(), base, edition)
     if json:
-        say_json(found)
+        say_json([DATASET.document(row, time.time()) for row in rows])
         return
-    say_texts(
-        ("competition", "state", "access", "raw data", "on disk", "Kaggle's zip", "problem"),
-        [
-            (
-                one["competition_id"],
-                f"{one['state']}, demo data" if one["demo"] else one["state"],
-                "-" if one["access"] == AccessState.UNKNOWN else one["access"],
-                "yes" if one["raw"] else "no",
-                wording.size(one["bytes_on_disk"]),
-                "-" if one["size_gb"] is None else wording.size(one["size_gb"] * 1e9),
-                one["problem"],
-            )
-            for one in found
-        ],
-        right=("on disk", "Kaggle's zip"),
-    )
-    say(f"{sum(one['state'] == 'prepared' for one in found)} of {len(found)} prepared in {base}")
+    say_rows(DATASET.columns("competition state access raw disk zip problem"), rows)
+    say(f"{sum(row.state == 'prepared' for row in rows)} of {len(rows)} prepared in {base}")
 
 
 @app.command()
@@ -132,30 +89,28 @@ def show(
     base = data_dir_of(context, data_dir)
     folder = dataset_folder(competition, base, edition)
     parts = parts_of(competition, base)
-    known = _known_datasets(context, base, edition).get(competition_id)
-    steps = known.steps if known else ()
-    prepared = is_prepared(competition, folder)
-    state = _state(prepared, known)
+    (row,) = _rows(context, [competition_id], base, edition)
+    prepared, state = is_prepared(competition, folder), row.state.value
     if json:
         say_json(
             {
                 "competition_id": competition_id,
                 "edition": edition,
                 "state": state,
-                "problem": known.problem if known else "",
-                "problem_code": known.problem_code if known else "",
+                "problem": row.problem,
+                "problem_code": row.problem_code,
                 "folder": str(folder.root),
                 "rules_url": registry.rules_url(competition),
                 "demo": prepared and is_demo(folder),
                 "marker": prepared_with(folder),
-                "steps": [asdict(step) for step in steps],
+                "steps": [asdict(step) for step in row.steps],
                 "parts": [{"name": part.name, "bytes": part.bytes} for part in parts],
             }
         )
         return
     say(f"{competition_id}: {state}, edition {edition}")
-    if known and known.problem:
-        say(known.problem)
+    if row.problem:
+        say(row.problem)
     say(f"folder      {folder.root}")
     if page := registry.rules_url(competition):
         say(f"rules       {page}")
@@ -168,7 +123,7 @@ def show(
             say("data        of the demo, made up: what is scored on it is no result")
     for part in parts:
         say(f"{part.name:<18}  {wording.size(part.bytes)}")
-    for step in steps:
+    for step in row.steps:
         amount = f"  {wording.size(step.done)}" if step.unit == "bytes" and step.done else ""
         say(f"step        {step.name}: {step.state}{amount}{f'  {step.note}' if step.note else ''}")
 
@@ -348,13 +303,13 @@ def stop(
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is resumed by the next request."""
     from mlebench_console.console.actions import datasets
-    from mlebench_console.console.views.datasets import dataset_board
+    from mlebench_console.console.nouns.dataset import dataset_rows
     from mlebench_console.engine.control import Answer
 
     if bool(competition_id) == all_:
         raise UsageProblem("which datasets to stop is not clear", "", "Give one of -c ID, --all.")
     with reading_state(context) as database:
-        rows = dataset_board(database, places_of(context).data_dir).rows
+        rows = dataset_rows(database)
     wanted = competition_id or [row.competition_id for row in rows if row.is_busy and row.edition == edition]
     chosen = [row for row in rows if row.edition == edition and row.competition_id in wanted]
     if all_ and not chosen:
@@ -378,13 +333,13 @@ def priority(
 ) -> None:
     """Change the order in which waiting datasets are prepared."""
     from mlebench_console.console.actions import datasets
-    from mlebench_console.console.views.datasets import dataset_board
+    from mlebench_console.console.nouns.dataset import dataset_rows
 
     chosen = _chosen_ids(competition_id, "") if competition_id else ()
     if not chosen:
         raise UsageProblem("no competition was chosen", "", "Give -c ID.")
     with reading_state(context) as database:
-        rows = dataset_board(database, places_of(context).data_dir).rows
+        rows = dataset_rows(database)
     wanted = [row for row in rows if row.edition == edition and row.competition_id in chosen]
     perform(context, datasets.prioritize(wanted, value), json=json)
 
@@ -664,28 +619,17 @@ def _say_left_out(names: Sequence[str]) -> None:
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _known_datasets(context: typer.Context, base: Path, edition: Edition) -> dict[str, DatasetRow]:
-    """Return the state's records of the datasets of an edition; none for a data directory that is not its own."""
-    from mlebench_console.console.views.datasets import dataset_board
+def _rows(context: typer.Context, ids: Sequence[str], base: Path, edition: Edition) -> list[DatasetRow]:
+    """Return datasets as the disk has them, with what the state knows of those in its own data directory."""
+    from mlebench_console.console.nouns.dataset import DatasetRow, dataset_rows, on_disk
     from mlebench_console.state import database
 
     places = places_of(context)
-    if base != places.data_dir or not database.exists(places.state_dir):
-        return {}
-    with reading_state(context) as opened:
-        rows = dataset_board(opened, base).rows
-    return {row.competition_id: row for row in rows if row.dataset is not None and row.edition == edition}
-
-
-def _state(prepared: bool, known: DatasetRow | None) -> str:
-    """Return the state of a dataset; whether it is prepared is read from the disk."""
-    from mlebench_console.state.records import DatasetState
-
-    if prepared:
-        return DatasetState.PREPARED.value
-    if known is None or known.state is DatasetState.PREPARED:
-        return DatasetState.ABSENT.value
-    return known.state.value
+    known: dict[tuple[str, str], DatasetRow] = {}
+    if base == places.data_dir and database.exists(places.state_dir):
+        with reading_state(context) as opened:
+            known = {row.key: row for row in dataset_rows(opened)}
+    return [on_disk(known.get((one, edition), DatasetRow(one, edition)), base) for one in ids]
 
 
 def _say_verified(competition_id: str, found: DatasetVerified | None) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,9 +15,16 @@ from mlebench_console.competitions.model import edition_named
 from mlebench_console.console import wording
 from mlebench_console.console.actions import datasets
 from mlebench_console.console.actions.action import Action, applies
-from mlebench_console.console.fields import REST, Cell, Forms, Rest
-from mlebench_console.console.lists import words_accept
 from mlebench_console.console.nouns.competition import competition
+from mlebench_console.console.nouns.dataset import (
+    ACCESS_ROLES,
+    DATASET,
+    DatasetRow,
+    draw_state,
+    pace_words,
+    size_text,
+    states,
+)
 from mlebench_console.console.pieces import (
     Line,
     bar,
@@ -30,17 +37,17 @@ from mlebench_console.console.pieces import (
     joined,
     width_of,
 )
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.rates import Rates
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
 from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.inputs import FilePaths, Prompt
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.datasets import (
     DatasetBoard,
     DatasetDetail,
-    DatasetRow,
     KnownSum,
     Needs,
     Totals,
@@ -51,7 +58,6 @@ from mlebench_console.console.views.datasets import (
     totals,
 )
 from mlebench_console.console.views.events import event_text
-from mlebench_console.console.views.rates import Pace, Rates
 from mlebench_console.engine.datasets.sources.access import AccessState
 from mlebench_console.engine.datasets.steps import DOWNLOAD
 from mlebench_console.foundation.problems import Problem
@@ -65,8 +71,6 @@ _DETAIL_LINES = 13
 _PROBLEM_LINES = 3
 
 RowKey = tuple[str, str]
-# The paces of running steps, by competition, edition and step.
-Paces = Mapping[tuple[str, str, str], Pace]
 
 _PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
     "prepare": datasets.prepare,
@@ -86,7 +90,6 @@ class _DatasetsScreen(ListScreen):
         self.board = DatasetBoard()
         self.detail: DatasetDetail | None = None
         self.rates = Rates()
-        self.paces: Paces = {}
 
     def queries(self) -> Queries:
         """Return the queries for all datasets, and for the details of one."""
@@ -145,11 +148,16 @@ class _DatasetsScreen(ListScreen):
 
     def take(self, board: DatasetBoard) -> None:
         """Store the datasets, and measure the pace of running steps."""
-        self.board = board
-        going = {(*row.key, step.name): step for row in board.rows if (step := _going(row)) is not None}
-        now = self.app.now()
-        self.rates.keep_only(set(going))
-        self.paces = {key: self.rates.measure(key, step.done, step.total, now) for key, step in going.items()}
+        self.rates.keep_only({(*row.key, row.going.name) for row in board.rows if row.going is not None})
+        self.board = replace(board, rows=tuple(map(self._measured, board.rows)))
+
+    def _measured(self, row: DatasetRow) -> DatasetRow:
+        """Return a dataset with the pace of its running step."""
+        step = row.going
+        if step is None:
+            return row
+        pace = self.rates.measure((*row.key, step.name), step.done, step.total, self.app.now())
+        return replace(row, pace=pace)
 
     def _take_detail(self, detail: DatasetDetail | None) -> None:
         self.detail = detail
@@ -225,7 +233,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         """Type the path of raw data for the chosen datasets."""
         chosen = self.chosen()
         if chosen and not self.app.refuses():
-            self._raw_asked = [_asked_raw(chosen, self.size.width)]
+            self._raw_asked = [self._raw_question(chosen)]
             self.query_one(f"#{what}", Prompt).open("")
             self.draw_detail()
 
@@ -272,14 +280,15 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
 
     def redraw(self) -> None:
         """Draw the list."""
-        board, shown, free, signs = self.board, self._shown(), self._free(), self.app.signs
-        downloading = sum(pace.rate or 0 for key, pace in self.paces.items() if key[2] == DOWNLOAD)
+        board, shown, free = self.board, self._shown(), self._free()
+        downloading = sum(
+            row.pace.rate or 0 for row in board.rows if row.going is not None and row.going.name == DOWNLOAD
+        )
         found = totals(board, free=free, download_rate=downloading or None)
-        header = _header(board, found, signs, self.size.width)
-        self.header.show(*header, *self._filter_line(len(shown), free))
+        self.header.show(*self._header(found), *self._filter_line(len(shown), free))
         width = self.line_list.line_width
-        columns = _columns(self.paces, signs, with_bars=width >= _WITH_BARS)
-        table = Table(columns, shown, width - 1, signs, mark=lambda row: row.key in self.marks)
+        columns = _WIDE if width >= _WITH_BARS else _NARROW
+        table = Table(columns, shown, width - 1, self.app.drawing, mark=lambda row: row.key in self.marks)
         nothing = Line((("  no dataset has these words: Esc clears the filter", "dim"),))
         self.line_list.show(list(_by_split(table, shown)) or [nothing])
         self.draw_detail()
@@ -299,6 +308,68 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         """Mark everything that is shown, or remove those marks."""
         self.mark(self.marks.all_toggled(self.shown_keys()))
 
+    def _header(self, found: Totals) -> tuple[Pieces, ...]:
+        """Return the header: datasets by state; sizes to download, on disk and free.
+
+        A third line is added while Kaggle is unreachable.
+        """
+        width = self.size.width
+        counts: list[Pieces] = []
+        short: list[Pieces] = []
+        for state, (sign, role) in states(self.app.signs).items():
+            count = sum(row.state is state for row in self.board.rows)
+            if count:
+                counts.append(((f"{sign} {count} {state}", role),))
+                # States that need no person are shown by their sign alone where there is no room for all words.
+                is_calm = state in (DatasetState.WAITING, DatasetState.PREPARED, DatasetState.ABSENT)
+                short.append(((f"{sign} {count}" if is_calm else f"{sign} {count} {state}", role),))
+        if sum(map(width_of, counts)) + 3 * (len(counts) - 1) > width - 2:
+            counts = short
+        amounts: list[Pieces] = []
+        if found.to_download:
+            rate = f" at {wording.size(found.download_rate)}/s" if found.download_rate else ""
+            whole = f" of {wording.size(found.downloaded + found.to_download)}" if found.downloaded else ""
+            amounts.append(((f"{wording.size(found.to_download)}{whole} to download{rate}", "running"),))
+        if found.eta is not None:
+            least = "at least " if found.of_unknown_size else ""
+            amounts.append(((f"{least}{wording.span(found.eta)} left", "running"),))
+        amounts.append(((f"{wording.size(found.on_disk)} on disk", "dim"),))
+        if found.free is not None:
+            amounts.append(((f"{wording.size(found.free)} free", "dim"),))
+        if found.fitting is not None and found.missing:
+            amounts.append(((_room_text(found), "dim"),))
+        gap: Piece = ("   ", "text")
+        first, second = (((" ", "text"), *joined(groups, gap, width - 2)) for groups in (counts, amounts))
+        waiting = wording.waiting_for_kaggle(self.board.kaggle)
+        return (first, second, cut(((f" {plain(waiting)}", "warn"),), width)) if waiting else (first, second)
+
+    def _about(self) -> Pieces:
+        """Return one line about the row under the cursor: what a person has to do, or its problem."""
+        row, keys, width = self.row(), self.app.drawing.keys, self.size.width
+        if row is None:
+            return ()
+        copy, check = keys("data.copy_url"), keys("data.check")
+        if row.access is AccessState.RULES:
+            url = next(iter(datasets.rules_urls([row])), "")
+            where = f" accept the rules at {url}" if url else " accept the rules in a browser"
+            long = f"{where}: {copy} copies it, then {check} checks again"
+            short = f" accept the rules: {copy} copies the URL, {check} checks again"
+            return fitting([((text, "warn"),) for text in (long, where, short)], width)
+        if row.access is AccessState.GONE:
+            text = "no longer on Kaggle; it counts in every denominator"
+            return cut(((f" {text}   {check} checks again", "warn"),), width)
+        return ((" " + foreign(row.problem, width - 1).rstrip(), "dim"),) if row.problem else ()
+
+    def _raw_question(self, chosen: Sequence[DatasetRow]) -> Pieces:
+        """Return the line above the prompt for raw data: what to type, for which datasets."""
+        if len(chosen) > 1:
+            what = f" prepare {len(chosen)} datasets from raw data on this disk"
+            how = "a folder with a folder or zip for each, named by its id"
+        else:
+            what = f" prepare {foreign(chosen[0].competition_id, 40).rstrip()} from raw data on this disk"
+            how = "an extracted Kaggle folder or its zip"
+        return fitting([((f"{what}: ", "accent"), (how, "dim")), ((what, "accent"),)], self.size.width)
+
     def _free(self) -> int | None:
         """Return the free space of the data's disk, as measured by a running engine, else by the query."""
         engine = self.app.engine
@@ -306,13 +377,8 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
 
     def _shown(self) -> list[DatasetRow]:
         """Return the rows that pass the filter."""
-        return [
-            row
-            for row in self.board.rows
-            if words_accept(
-                self.words, row.competition_id, row.split, row.state_in_words, row.edition, row.access
-            )
-        ]
+        chosen, drawing = DATASET.filter(self.words), self.app.drawing
+        return [row for row in self.board.rows if chosen.accepts(row, drawing)]
 
     def row_key(self) -> Hashable:
         """What the cursor stands on."""
@@ -355,14 +421,11 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         row = self.row()
         if row is None:
             return ()
-        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
         # Checksums, files and events share the remaining lines.
         most = max(3, (height - 10) // 4) if self.has_detail else 3
         text_lines = 6 if self.has_detail else 2
-        detail = _Detail(
-            row, self.detail, self.paces, self.app.signs, keys, width, most=most, text_lines=text_lines
-        )
+        detail = _Detail(row, self.detail, self.app.drawing, width, most=most, text_lines=text_lines)
         return (title, *detail.lines(height - 1 if self.has_detail else 0))
 
     def draw_detail(self) -> None:
@@ -382,8 +445,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             self.about.show(*islice(self.detail_lines(self.size.width, height), height), *asked)
         else:
             # Details beside the list say what the line below it would.
-            keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-            line = () if self.has_detail else (_about(self.row(), keys, self.size.width),)
+            line = () if self.has_detail else (self._about(),)
             self.about.styles.height = len(asked or line)
             self.about.show(*(asked or line))
 
@@ -414,49 +476,22 @@ class DatasetScreen(_DatasetsScreen):
 
     def redraw(self) -> None:
         """Draw all details."""
-        row, signs = self.row(), self.app.signs
+        row, drawing = self.row(), self.app.drawing
         if row is None:
             return
         title: tuple[Pieces, ...] = (
             ((f" {foreign(row.competition_id, 60).rstrip()}", "strong"),),
-            (_state(row, signs),),
+            (draw_state(row, drawing),),
             ((f"edition {foreign(row.edition, 12).rstrip()}", "dim"),),
-            ((_size_text(row), "dim"),),
-            (("Kaggle: ", "dim"), (row.access.value, _ACCESS_ROLES[row.access])),
+            ((size_text(row), "dim"),),
+            (("Kaggle: ", "dim"), (row.access.value, ACCESS_ROLES[row.access])),
         )
         self.header.show(joined(title, ("   ", "text"), self.size.width))
         lines = self.line_list
         width = lines.line_width
-        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-        detail = _Detail(row, self.detail, self.paces, signs, keys, width, most=1000, text_lines=10)
+        detail = _Detail(row, self.detail, drawing, width, most=1000, text_lines=10)
         shown = enumerate(detail.lines(max(1, lines.size.height)))
         lines.show([Line(line, key=place, selectable=bool(line)) for place, line in shown])
-
-
-_ACCESS_ROLES: dict[AccessState, Role] = {
-    AccessState.OPEN: "good",
-    AccessState.RULES: "warn",
-    AccessState.GONE: "warn",
-    AccessState.UNKNOWN: "faint",
-}
-
-
-def _states(signs: Signs) -> dict[DatasetState, Piece]:
-    """The sign and the role of every state, the most urgent first."""
-    return {
-        DatasetState.REFUSED: ("?", "warn"),
-        DatasetState.UNAVAILABLE: (signs.invalid, "warn"),
-        DatasetState.FAILED: (signs.failed, "bad"),
-        DatasetState.WORKING: (signs.running, "running"),
-        DatasetState.WAITING: (signs.queued, "dim"),
-        DatasetState.PREPARED: (signs.done, "good"),
-        DatasetState.ABSENT: (signs.dot, "dim"),
-    }
-
-
-def _state(row: DatasetRow, signs: Signs) -> Piece:
-    sign, role = _states(signs)[row.state]
-    return f"{sign} {row.state_in_words}", "warn" if row.is_demo else role
 
 
 def _steps(signs: Signs) -> dict[StepState, Piece]:
@@ -468,41 +503,6 @@ def _steps(signs: Signs) -> dict[StepState, Piece]:
         StepState.SKIPPED: (signs.dot, "faint"),
         StepState.FAILED: (signs.failed, "bad"),
     }
-
-
-def _header(board: DatasetBoard, found: Totals, signs: Signs, width: int) -> tuple[Pieces, ...]:
-    """Return the header: datasets by state; sizes to download, on disk and free.
-
-    A third line is added while Kaggle is unreachable.
-    """
-    counts: list[Pieces] = []
-    short: list[Pieces] = []
-    for state, (sign, role) in _states(signs).items():
-        count = sum(row.state is state for row in board.rows)
-        if count:
-            counts.append(((f"{sign} {count} {state}", role),))
-            # States that need no person are shown by their sign alone where there is no room for all words.
-            is_calm = state in (DatasetState.WAITING, DatasetState.PREPARED, DatasetState.ABSENT)
-            short.append(((f"{sign} {count}" if is_calm else f"{sign} {count} {state}", role),))
-    if sum(map(width_of, counts)) + 3 * (len(counts) - 1) > width - 2:
-        counts = short
-    amounts: list[Pieces] = []
-    if found.to_download:
-        rate = f" at {wording.size(found.download_rate)}/s" if found.download_rate else ""
-        whole = f" of {wording.size(found.downloaded + found.to_download)}" if found.downloaded else ""
-        amounts.append(((f"{wording.size(found.to_download)}{whole} to download{rate}", "running"),))
-    if found.eta is not None:
-        least = "at least " if found.of_unknown_size else ""
-        amounts.append(((f"{least}{wording.span(found.eta)} left", "running"),))
-    amounts.append(((f"{wording.size(found.on_disk)} on disk", "dim"),))
-    if found.free is not None:
-        amounts.append(((f"{wording.size(found.free)} free", "dim"),))
-    if found.fitting is not None and found.missing:
-        amounts.append(((_room_text(found), "dim"),))
-    gap: Piece = ("   ", "text")
-    first, second = (((" ", "text"), *joined(groups, gap, width - 2)) for groups in (counts, amounts))
-    waiting = wording.waiting_for_kaggle(board.kaggle)
-    return (first, second, cut(((f" {plain(waiting)}", "warn"),), width)) if waiting else (first, second)
 
 
 def _room_text(found: Totals) -> str:
@@ -525,17 +525,6 @@ def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Pro
         return problem
 
 
-def _asked_raw(chosen: Sequence[DatasetRow], width: int) -> Pieces:
-    """Return the line above the prompt for raw data: what to type, for which datasets."""
-    if len(chosen) > 1:
-        what = f" prepare {len(chosen)} datasets from raw data on this disk"
-        how = "a folder with a folder or zip for each, named by its id"
-    else:
-        what = f" prepare {foreign(chosen[0].competition_id, 40).rstrip()} from raw data on this disk"
-        how = "an extracted Kaggle folder or its zip"
-    return fitting([((f"{what}: ", "accent"), (how, "dim")), ((what, "accent"),)], width)
-
-
 def _needs_text(needed: Needs) -> str:
     """Write what preparing needs."""
     if not needed.count:
@@ -543,87 +532,6 @@ def _needs_text(needed: Needs) -> str:
     fits = {True: ": fits", False: ": does not fit", None: ""}[needed.fits]
     unknown = f", {needed.unknown} of unknown size" if needed.unknown else ""
     return f"~{wording.size(needed.to_download)} of zips, ~{wording.size(needed.peak)} on disk{fits}{unknown}"
-
-
-def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[DatasetRow]]:
-    """Return the columns of the list; a problem replaces the progress."""
-
-    def name(row: DatasetRow) -> Cell:
-        if row.edition == "v1":
-            return row.competition_id
-        # A name that is cut keeps its edition.
-        shorter = [f"{row.competition_id[:length]}{signs.ellipsis}" for length in range(48, 4, -2)]
-        return Forms([((f"{text} ({row.edition})", "text"),) for text in (row.competition_id, *shorter)])
-
-    def access(row: DatasetRow) -> Cell:
-        word = "-" if row.access is AccessState.UNKNOWN else row.access.value
-        return ((word, _ACCESS_ROLES[row.access]),)
-
-    def step(row: DatasetRow) -> Cell:
-        if row.problem and not row.is_verifying:
-            calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
-            # The details show the full problem, so names need not be cut for it.
-            return Rest(((row.problem_in_short, "warn" if calm else _state(row, signs)[1]),), least=_PROBLEM)
-        going = _going(row)
-        if going is not None:
-            return going.name
-        return Rest((("to be verified", "dim"),)) if row.is_verifying else ""
-
-    def count(row: DatasetRow) -> str:
-        return f"{row.steps_done + 1}/{len(row.steps)}" if _going(row) is not None else ""
-
-    def done(row: DatasetRow) -> Cell:
-        going = _going(row)
-        if going is None or not going.total:
-            return ""
-        share = min(1.0, going.done / going.total)
-        full, empty = bar(share, 8, signs)
-        return (full, "running"), (empty, "faint"), (f"{share:5.0%}", "text")
-
-    def pace(row: DatasetRow) -> tuple[str, str]:
-        going = _going(row)
-        if going is None:
-            return "", ""
-        rate, eta = _pace_words(going, paces.get((*row.key, going.name), Pace()))
-        return rate, eta
-
-    def note(row: DatasetRow) -> str:
-        going = _going(row)
-        return "" if going is None else going.note
-
-    def short_state(row: DatasetRow) -> Cell:
-        """Return the state, or the step that is being worked on."""
-        going = _going(row)
-        if going is None:
-            return (_state(row, signs),)
-        share = f" {min(1.0, going.done / going.total):.0%}" if going.total else ""
-        return ((f"{signs.running} {going.name}{share}", "running"),)
-
-    if not with_bars:
-        # Names have the room of the steps, which most rows lack; the line below the list has the cursor's problem.
-        return [
-            Column("competition", name, 32, grows=56),
-            Column("state", short_state, 14),
-            Column("size", _size_text, 8, right=True, gap=1, role="dim"),
-            Column("left", lambda row: pace(row)[1], 5, drop=1, right=True, gap=1),
-        ]
-    return [
-        Column("competition", name, 32, grows=56),
-        Column("state", lambda row: (_state(row, signs),), 13),
-        Column("size", _size_text, 8, right=True, gap=1, role="dim"),
-        Column("access", access, 6, drop=1),
-        Column("step", step, 9, grows=9),
-        Column("", count, 3, drop=2, gap=1),
-        Column("", done, 13, gap=1),
-        Column("rate", lambda row: pace(row)[0], 9, drop=3, right=True, gap=1, role="dim"),
-        Column("left", lambda row: pace(row)[1], 5, drop=5, right=True, gap=1),
-        Column("", note, 8, grows=REST, drop=4, role="dim"),
-    ]
-
-
-def _going(row: DatasetRow) -> DatasetStep | None:
-    """Return the step being worked on."""
-    return row.step if row.step is not None and row.step.state is StepState.WORKING else None
 
 
 def _by_split(table: Table[DatasetRow], rows: Iterable[DatasetRow]) -> Iterator[Line]:
@@ -637,43 +545,11 @@ def _by_split(table: Table[DatasetRow], rows: Iterable[DatasetRow]) -> Iterator[
         yield table.line(row, key=row.key)
 
 
-def _size_text(row: DatasetRow) -> str:
-    """Write the size of the prepared data, else that of Kaggle's zip."""
-    known = row.bytes_on_disk or row.kaggle_bytes
-    if known:
-        return wording.size(known)
-    return f"~{wording.size(row.zip_bytes)}" if row.zip_bytes else wording.UNKNOWN
-
-
-def _pace_words(step: DatasetStep, pace: Pace) -> tuple[str, str]:
-    """Write the rate and the remaining time of a step; empty while unknown."""
-    if not pace.rate:
-        return "", ""
-    rate = f"{wording.size(pace.rate)}/s" if step.unit == "bytes" else f"{pace.rate:,.0f}/s"
-    return rate, "" if pace.eta is None else wording.span(pace.eta)
-
-
-def _about(row: DatasetRow | None, keys: Callable[[str], str], width: int) -> Pieces:
-    """Return one line about the row under the cursor: what a person has to do, or its problem."""
-    if row is None:
-        return ()
-    copy, check = keys("data.copy_url"), keys("data.check")
-    if row.access is AccessState.RULES:
-        url = next(iter(datasets.rules_urls([row])), "")
-        where = f" accept the rules at {url}" if url else " accept the rules in a browser"
-        long = f"{where}: {copy} copies it, then {check} checks again"
-        short = f" accept the rules: {copy} copies the URL, {check} checks again"
-        return fitting([((text, "warn"),) for text in (long, where, short)], width)
-    if row.access is AccessState.GONE:
-        text = "no longer on Kaggle; it counts in every denominator"
-        return cut(((f" {text}   {check} checks again", "warn"),), width)
-    return ((" " + foreign(row.problem, width - 1).rstrip(), "dim"),) if row.problem else ()
-
-
-_LABEL = 9
-_PROBLEM = 24
-# Below this width the list has no steps, to make room for names.
+_WIDE = DATASET.columns("competition drawn size access step count done rate left note")
+# In narrow lists names have the room of the steps, which most rows lack; the line below has the cursor's problem.
+_NARROW = DATASET.columns("competition doing size left", left={"drop": 1})
 _WITH_BARS = 90
+_LABEL = 9
 _BAR = 16
 _STEP_NAME = 14
 _SUM_NAME = 32
@@ -685,16 +561,13 @@ class _Detail:
     """One dataset as lines: what a person has to do, steps, log, checksums, files, folder.
 
     Attributes:
-        keys: returns the name of an action's key.
         most: the most checksums, files and events shown; the others are counted.
         text_lines: the most lines of a text.
     """
 
     row: DatasetRow
     found: DatasetDetail | None
-    paces: Paces
-    signs: Signs
-    keys: Callable[[str], str]
+    drawing: Drawing
     width: int
     most: int = 3
     text_lines: int = 2
@@ -706,7 +579,7 @@ class _Detail:
             # The last two parts tell which; the whole, which may be longer than a line, is copied by key.
             place = f"{self.found.folder.parent.name}/{self.found.folder.name}"
             folder = self._labelled(
-                "folder", place, "text", f"{self.keys('data.copy_folder')} copies its path"
+                "folder", place, "text", f"{self.drawing.keys('data.copy_folder')} copies its path"
             )
             files = [*self._files(self.found), folder]
             parts += [[*self._log(self.found)], [*self._sums(self.found)], files]
@@ -724,7 +597,7 @@ class _Detail:
         if found is None:
             return
         cuts = found.thresholds
-        arrow = better_arrow(cuts, self.signs)
+        arrow = better_arrow(cuts, self.drawing.signs)
         facts = (
             ("title", found.name),
             ("task", f"{found.category.lower()}, {found.complexity} split"),
@@ -751,7 +624,7 @@ class _Detail:
 
     def _problem(self) -> Iterator[Pieces]:
         if self.found is not None and self.found.rules_url and self.row.access is AccessState.RULES:
-            keys = f"{self.keys('data.copy_url')} copies it, {self.keys('data.check')} checks again"
+            keys = f"{self.drawing.keys('data.copy_url')} copies it, {self.drawing.keys('data.check')} checks again"
             line = self._labelled("accept at", self.found.rules_url, "accent", keys)
             yield line
             if not line[-1][0].endswith(keys):  # no room beside the address
@@ -761,11 +634,11 @@ class _Detail:
             yield (_label("" if place else "problem"), (part, "bad"))
 
     def _step(self, step: DatasetStep) -> Pieces:
-        sign, role = _steps(self.signs)[step.state]
+        sign, role = _steps(self.drawing.signs)[step.state]
         pieces: list[Piece] = [("  ", "text"), (f"{sign} {foreign(step.name, _STEP_NAME)} ", role)]
         is_going = step.state is StepState.WORKING
         if is_going and step.total:
-            full, empty = bar(min(1.0, step.done / step.total), _BAR, self.signs)
+            full, empty = bar(min(1.0, step.done / step.total), _BAR, self.drawing.signs)
             pieces += [(full, "running"), (empty, "faint"), (f" {step.done / step.total:4.0%}  ", "text")]
         if step.unit == "bytes" and step.total:
             of = f"{wording.size(step.done)} of " if is_going else ""
@@ -773,7 +646,7 @@ class _Detail:
         elif step.total:
             pieces.append((f"{step.done:,} of {step.total:,}  ", "text"))
         if is_going:
-            rate, eta = _pace_words(step, self.paces.get((*self.row.key, step.name), Pace()))
+            rate, eta = pace_words(step, self.row.pace)
             pieces.append((f"{rate}{f', {eta} left' if eta else ''}  " if rate else "", "dim"))
         elif step.state is StepState.DONE and step.started_at is not None and step.ended_at is not None:
             pieces.append((f"took {wording.duration(step.ended_at - step.started_at)}  ", "dim"))

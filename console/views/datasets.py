@@ -1,167 +1,31 @@
-"""Datasets: the preparation of every competition's data, their totals, and one dataset in detail."""
+"""All datasets with their totals and what preparing them needs, and one dataset in detail."""
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Edition
-from mlebench_console.console import wording
-from mlebench_console.console.nouns.competition import ORDER, competition, split_of
+from mlebench_console.console.nouns.competition import competition
+from mlebench_console.console.nouns.dataset import STEPS_DONE, DatasetRow, dataset_rows, on_disk, place
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.datasets.estimates import Throughput, measured, usual_peak
-from mlebench_console.engine.datasets.plans import is_ready
 from mlebench_console.engine.datasets.prepared.checksums import comparable
-from mlebench_console.engine.datasets.sources.access import AccessState, access_of
-from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
+from mlebench_console.engine.datasets.steps import DOWNLOAD
 from mlebench_console.engine.layout import dataset_folder, prepared_with
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.space import free_bytes
-from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import datasets, events
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import Event
-from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
+from mlebench_console.state.records import DatasetState, KaggleState
 
-_OPEN = (StepState.WAITING, StepState.WORKING)
-_DONE = (StepState.DONE, StepState.SKIPPED)
 _MOST_FILES = 200
 _MOST_EVENTS = 100
-
-
-@dataclass(frozen=True)
-class DatasetRow:
-    """One competition's data in one edition."""
-
-    competition_id: str
-    edition: str
-    split: str
-    dataset: Dataset | None
-    steps: tuple[DatasetStep, ...]
-    kaggle: KaggleState = field(default_factory=KaggleState)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What identifies the row."""
-        return self.competition_id, self.edition
-
-    @property
-    def state(self) -> DatasetState:
-        """The state of its preparation."""
-        return self.dataset.state if self.dataset is not None else DatasetState.ABSENT
-
-    @property
-    def is_demo(self) -> bool:
-        """Whether it is prepared from the demo's synthetic data."""
-        return self.dataset is not None and self.dataset.demo and self.state is DatasetState.PREPARED
-
-    @property
-    def state_in_words(self) -> str:
-        """Its state in words; demo data, with which no results count, are named as such."""
-        return "demo data" if self.is_demo else str(self.state)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether it is being prepared, or waits to be."""
-        return self.state.is_busy
-
-    @property
-    def is_verifying(self) -> bool:
-        """Whether it is prepared and being verified, or waits to be."""
-        return self.state is DatasetState.PREPARED and any(
-            step.name == CHECKSUM and step.state in _OPEN for step in self.steps
-        )
-
-    @property
-    def access(self) -> AccessState:
-        """Kaggle's last answer about access to the data."""
-        return access_of(self.state, self.steps)
-
-    @property
-    def waits_for_kaggle(self) -> bool:
-        """Whether it waits because Kaggle is unreachable."""
-        asks = any(step.name in (CHECK, DOWNLOAD) and step.state in _OPEN for step in self.steps)
-        return asks and self.state is DatasetState.WAITING and self.kaggle.unreachable_since is not None
-
-    @property
-    def problem(self) -> str:
-        """Its problem, or what it waits for; empty if nothing."""
-        if self.waits_for_kaggle:
-            return wording.waiting_for_kaggle(self.kaggle)
-        if self.dataset is None:
-            return ""
-        text = self.dataset.problem_text
-        if self.dataset.retry_at is not None and self.state is DatasetState.WAITING:
-            return f"{text}; tried again at {wording.clock(self.dataset.retry_at)}"
-        return text
-
-    @property
-    def problem_code(self) -> str:
-        """The class of its problem, or of what it waits for; empty if there is none."""
-        return "" if self.dataset is None else self.dataset.problem_code
-
-    @property
-    def problem_in_short(self) -> str:
-        """Its problem in the few words of a list: what a person has to do."""
-        if self.state is DatasetState.REFUSED and self.access is AccessState.RULES:
-            return "accept its rules"
-        if self.state is DatasetState.UNAVAILABLE:
-            return "gone from Kaggle"
-        return self.problem
-
-    @property
-    def priority(self) -> int:
-        """Its priority; waiting datasets with higher ones are prepared first."""
-        return self.dataset.priority if self.dataset is not None else 0
-
-    @property
-    def step(self) -> DatasetStep | None:
-        """The step being worked on, or the one that failed."""
-        return next(
-            (step for step in self.steps if step.state in (StepState.WORKING, StepState.FAILED)), None
-        )
-
-    @property
-    def steps_done(self) -> int:
-        """The number of steps that are done."""
-        return sum(step.state in _DONE for step in self.steps)
-
-    @property
-    def bytes_on_disk(self) -> int | None:
-        """The size of the prepared data, if known."""
-        return self.dataset.bytes_on_disk if self.dataset and self.state is DatasetState.PREPARED else None
-
-    @property
-    def kaggle_bytes(self) -> int | None:
-        """The size of Kaggle's zip as stated by Kaggle."""
-        return next(
-            (step.total for step in self.steps if step.name == DOWNLOAD and step.unit == "bytes"), None
-        )
-
-    @cached_property
-    def zip_bytes(self) -> int | None:
-        """The size of Kaggle's zip as stated by Kaggle, else by the competition's facts."""
-        found = competition(self.competition_id)
-        return self.kaggle_bytes or (int(found.size_gb * 1e9) if found and found.size_gb else None)
-
-    @property
-    def downloaded_bytes(self) -> int:
-        """The number of bytes downloaded so far."""
-        return next((step.done for step in self.steps if step.name == DOWNLOAD and step.unit == "bytes"), 0)
-
-    @property
-    def bytes_to_download(self) -> int:
-        """The number of bytes of a requested dataset still to be downloaded, as far as known."""
-        step = next((step for step in self.steps if step.name == DOWNLOAD), None)
-        if not self.is_busy or step is None or step.state not in _OPEN:
-            return 0
-        return max(0, (self.zip_bytes or 0) - step.done)
 
 
 @dataclass(frozen=True)
@@ -257,45 +121,16 @@ class Needs:
 
 
 def dataset_board(database: Database, data_dir: Path) -> DatasetBoard:
-    """Read all datasets, those in the state and the rest of the benchmark, ordered by split."""
-    steps: defaultdict[tuple[str, str], list[DatasetStep]] = defaultdict(list)
-    for step in datasets.all_steps(database):
-        steps[step.competition_id, step.edition].append(step)
-    known = {(found.competition_id, found.edition): found for found in datasets.all_datasets(database)}
-    kaggle = datasets.kaggle(database)
-    wanted = [*known, *((name, "v1") for name in registry.all_ids() if (name, "v1") not in known)]
-    rows = [
-        DatasetRow(
-            name, edition, split_of(name), known.get((name, edition)), tuple(steps[name, edition]), kaggle
-        )
-        for name, edition in wanted
-    ]
-    return DatasetBoard(
-        tuple(sorted(rows, key=_place)), measured(steps.values()), free_bytes(data_dir), kaggle
-    )
+    """Read all datasets, how fast earlier ones were prepared, and the free space."""
+    rows = dataset_rows(database)
+    rates = measured(row.steps for row in rows)
+    return DatasetBoard(tuple(rows), rates, free_bytes(data_dir), datasets.kaggle(database))
 
 
 def board_of_disk(data_dir: Path) -> DatasetBoard:
     """Return all datasets as found on the disk, for use without a state."""
-    rows = []
-    for name in registry.all_ids():
-        found = None
-        try:
-            if is_ready(name, "v1", data_dir):
-                found = Dataset(name, "v1", DatasetState.PREPARED)
-        except DataProblem as problem:  # reported for this dataset only
-            record = problem.record
-            found = Dataset(
-                name,
-                "v1",
-                DatasetState.FAILED,
-                problem_code=record.code,
-                problem_what=record.what,
-                problem_why=record.why,
-                problem_next=record.next_step,
-            )
-        rows.append(DatasetRow(name, "v1", split_of(name), found, (), KaggleState()))
-    return DatasetBoard(tuple(sorted(rows, key=_place)), free=free_bytes(data_dir))
+    rows = [on_disk(DatasetRow(name, "v1"), data_dir) for name in registry.all_ids()]
+    return DatasetBoard(tuple(sorted(rows, key=place)), free=free_bytes(data_dir))
 
 
 def dataset_detail(
@@ -365,10 +200,6 @@ def needs(chosen: Sequence[DatasetRow], free: int | None) -> Needs:
     )
 
 
-def _place(row: DatasetRow) -> tuple[int, str, bool]:
-    return ORDER.index(row.split), row.competition_id.lower(), row.edition != "v1"
-
-
 def _files(prepared: Path) -> tuple[PreparedFile, ...]:
     found: list[PreparedFile] = []
     for side in ("public", "private"):
@@ -399,5 +230,5 @@ def _peak(row: DatasetRow) -> int:
     """Return the peak disk space that a dataset still needs; a downloaded zip is already on the disk."""
     if row.zip_bytes is None:
         return 0
-    there = any(step.name == DOWNLOAD and step.state in _DONE for step in row.steps) and row.is_busy
+    there = any(step.name == DOWNLOAD and step.state in STEPS_DONE for step in row.steps) and row.is_busy
     return usual_peak(row.zip_bytes) - (row.zip_bytes if there else 0)

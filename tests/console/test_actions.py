@@ -13,8 +13,8 @@ from textual.geometry import Size
 from mlebench_console.competitions import registry
 from mlebench_console.console.actions import datasets, runs
 from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question
+from mlebench_console.console.nouns.dataset import DatasetRow
 from mlebench_console.console.screens.dialogs import question_lines
-from mlebench_console.console.views.datasets import DatasetRow
 from mlebench_console.engine.requests import (
     AnnotateSweep,
     ChosenRun,
@@ -207,7 +207,7 @@ def test_the_engine_reads_the_request_that_was_filed(request_: Request, tmp_path
 
 def row(competition_id: str, state: DatasetState, edition: str = "v1") -> DatasetRow:
     dataset = Dataset(competition_id, edition, state)
-    return DatasetRow(competition_id, edition, "low", dataset, ())
+    return DatasetRow(competition_id, edition, dataset)
 
 
 def test_datasets_are_asked_for_once_for_each_edition() -> None:
