@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from mlebench_console.engine.control import EngineStatus
     from mlebench_console.engine.needs.waits import QueuedRun, Wait
     from mlebench_console.engine.requests import LaunchSweep
-    from mlebench_console.engine.runs.budgets import BudgetStanding
     from mlebench_console.engine.scoreboard.model import Cell, Interim
     from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, NoEnd
     from mlebench_console.engine.sweeps.forecast import Forecast, JobsForecast
     from mlebench_console.environment.gateway.records import OpenCall
-    from mlebench_console.state.records import Acknowledgement, Attempt, KaggleState, Run, Sweep
-    from mlebench_console.state.usage.outages import ProviderOutage
+    from mlebench_console.state.records import Acknowledgement, Attempt, Run, Sweep
 
 UNKNOWN = "-"
 
@@ -157,21 +155,6 @@ def launch_cost(found: Forecast, launch: LaunchSweep) -> str:
     return f"cost: {'; '.join(parts) or unknown}"
 
 
-def waiting_for_kaggle(kaggle: KaggleState) -> str:
-    """Write since when and why Kaggle is unreachable, and when it is retried; empty if it is reachable."""
-    if kaggle.unreachable_since is None:
-        return ""
-    again = "" if kaggle.retry_at is None else f"; asked again at {clock(kaggle.retry_at)}"
-    return f"waiting for Kaggle since {date_and_time(kaggle.unreachable_since)}: {kaggle.problem}{again}"
-
-
-def shared_budget(standing: BudgetStanding) -> str:
-    """Write how much of a shared budget is used."""
-    budget = standing.budget
-    room = "" if standing.has_room else "; no more runs start"
-    return f"budget of {budget.scope} {budget.name}: {standing.in_words()} used{room}"
-
-
 def calls_under_way(calls: Sequence[OpenCall], now: float) -> str:
     """Write the numbers of calls sent and waiting: `2 calls are under way, 1 waits since 12s`."""
     waiting = [call.at for call in calls if call.state == "waiting"]
@@ -182,19 +165,6 @@ def calls_under_way(calls: Sequence[OpenCall], now: float) -> str:
         who = plural(len(waiting), "call")
         parts.append(f"{who} {'waits' if len(waiting) == 1 else 'wait'} to be sent, for {since}")
     return ", ".join(parts)
-
-
-def provider_outage(outage: ProviderOutage) -> str:
-    """Write a provider's outage, its begin, and the number of waiting runs: `openai answers 429 since 03:12, ...`."""
-    since = f"since {clock(outage.since)}"
-    over = "" if outage.until is None else f" until {clock(outage.until)}"
-    waiting = plural(outage.waiting, "run")
-    waits = "waits" if outage.waiting == 1 else "wait"
-    told = (
-        f"{waiting} {waits}" if outage.until is None else f"{plural(outage.calls, 'call')} of {outage.runs:,}"
-    )
-    starts = "; no run that needs it is started" if outage.until is None and outage.is_unreachable else ""
-    return f"{outage.provider} {outage.answer} {since}{over}, {told}{starts}"
 
 
 def retrying(count: int) -> str:

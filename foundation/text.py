@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 
@@ -29,6 +30,16 @@ def plural(count: int, word: str, several: str = "") -> str:
 def names_of_limits(codes: Iterable[str]) -> str:
     """Write the limits of a run's processes by their codes, `processors, system calls`."""
     return ", ".join(code.replace("_", " ") for code in codes)
+
+
+def clock_time(moment: float) -> str:
+    """Write a moment as a local time of day, `14:05`."""
+    return time.strftime("%H:%M", time.localtime(moment))
+
+
+def date_and_time(moment: float) -> str:
+    """Write a moment as a local date and time, `2026-03-16 14:05`."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
 
 
 def limit_text(hours: float) -> str:

@@ -1,7 +1,7 @@
 """Causes of failures: by what failures are grouped, which is a problem's code or a normalised text.
 
 Seventeen runs that each lost a GPU at another time have one cause. The current groups are in
-`engine.runs.causes`.
+`engine.needs.causes`.
 """
 
 from __future__ import annotations

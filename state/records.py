@@ -349,11 +349,11 @@ class SweepCounts:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """A person's acknowledgement of a concern, with the reason.
+    """A person's acknowledgement of something that needs a person, with the reason.
 
     Attributes:
-        text: the concern in words.
-        until: when the concern is shown again in any case; None: as soon as it recurs after `at`.
+        text: what needed a person, in words.
+        until: when it is shown again in any case; None: as soon as it recurs after `at`.
     """
 
     key: str
@@ -363,8 +363,12 @@ class Acknowledgement:
     reason: str
     until: float | None = None
 
+    def document(self) -> dict[str, Any]:
+        """Return it as a part of JSON documents."""
+        return {"by": self.author, "at": self.at, "reason": self.reason, "until": self.until}
+
     def hides(self, newest: float, now: float) -> bool:
-        """Return whether a concern that occurred last at `newest` is still hidden."""
+        """Return whether something that occurred last at `newest` is still hidden."""
         return newest <= self.at if self.until is None else now < self.until
 
 

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from mlebench_console.console.actions.action import Action
     from mlebench_console.console.app.commands import Commands
     from mlebench_console.console.app.shell import Shell
-    from mlebench_console.console.views.concerns import Troubles
     from mlebench_console.engine.control import Answer, EngineStatus
+    from mlebench_console.engine.needs.need import Need
+    from mlebench_console.engine.needs.needs import NeedFacts, Needs
     from mlebench_console.engine.requests import Request
     from mlebench_console.engine.settings import Value
     from mlebench_console.state.database import Database
@@ -91,7 +92,8 @@ class ConsoleApp(BaseApp):
         super().__init__(places, settings, readonly=readonly, demo=demo, clock=clock or SystemClock())
         self.news = NewsWatch(self.clock)
         self._shell = shell
-        self._troubles: Troubles | None = None
+        self._need_facts: NeedFacts | None = None
+        self._host_needs: tuple[Need, ...] = ()
         self._counted_in = -1.0
         self._first_screen = screen or ""
         self._ticks = 0
@@ -130,7 +132,7 @@ class ConsoleApp(BaseApp):
         for text in self.settings.unknown[:_MOST_WARNINGS]:
             self.say(f"warning: {text}")
         self.watch_news()
-        self.reader.watch("troubles", _read_troubles, partial(self.call_later, self._take_troubles))
+        self.reader.watch("needs", _read_needs, partial(self.call_later, self._take_needs))
         self.reader.watch("waiting", requests.waiting, partial(self.call_later, self.take_waiting))
         self.reader.start()
         self.set_interval(_TICK_SECONDS, self._tick)
@@ -431,8 +433,8 @@ class ConsoleApp(BaseApp):
         self.refresh_frames()
         self._note_host()
 
-    def _take_troubles(self, found: Troubles) -> None:
-        self._troubles = found
+    def _take_needs(self, found: NeedFacts) -> None:
+        self._need_facts = found
         self._count_needed()
 
     def take_engine(self, status: EngineStatus | None) -> None:
@@ -454,27 +456,35 @@ class ConsoleApp(BaseApp):
 
     def _note_host(self) -> None:
         """Recompute the problems of the engine, its machine and the state, and redraw if they have changed."""
-        from mlebench_console.console.views.concerns import host_concerns
+        from mlebench_console.engine.needs.need import host_needs
 
         if not self.is_host_known:  # an engine that was not looked at yet is not down
             return
-        has_state = self.condition.health in (StateHealth.GOOD, StateHealth.BAD)
-        found = host_concerns(self.engine, self.now(), has_state=has_state, unread=self.unread)
-        has_changed, self.host_concerns = found != self.host_concerns, found
+        found = host_needs(self.engine, self.now(), has_state=self._has_state, unread=self.unread)
+        has_changed, self._host_needs = found != self._host_needs, found
         if has_changed and self.screen_stack and isinstance(self.screen, ConsoleScreen):
             self.screen.draw()
-        # By the time alone live runs become late or idle, and snoozed concerns come back.
+        # By the time alone live runs become late or idle, and snoozed needs come back.
         if has_changed or self._counted_in != self.now() // 60:
             self._count_needed()
 
+    @property
+    def _has_state(self) -> bool:
+        # An engine that was not looked at yet is not down.
+        return self.is_host_known and self.condition.health in (StateHealth.GOOD, StateHealth.BAD)
+
+    def needs_of(self, found: NeedFacts) -> Needs:
+        """Return what needs a person now, of the state and of the engine's host."""
+        from mlebench_console.engine.needs.needs import needs
+
+        return needs(found, self.engine, self.now(), has_state=self._has_state, unread=self.unread)
+
     def _count_needed(self) -> None:
         """Count what needs a person now, for the first line."""
-        from mlebench_console.console.views.concerns import concerns
-
         self._counted_in = self.now() // 60
-        if self._troubles is None:
+        if self._need_facts is None:
             return
-        needed = len(concerns(self._troubles, self.host_concerns, self.now()).needed)
+        needed = len(self.needs_of(self._need_facts).needed)
         if needed != self.needed:
             self.needed = needed
             self.refresh_frames()
@@ -590,7 +600,7 @@ class ConsoleApp(BaseApp):
         self.session = session
 
 
-def _read_troubles(database: Database) -> Troubles:
-    from mlebench_console.console.views.concerns import read_troubles
+def _read_needs(database: Database) -> NeedFacts:
+    from mlebench_console.engine.needs.needs import read_needs
 
-    return read_troubles(database)
+    return read_needs(database)

@@ -26,6 +26,7 @@ from mlebench_console.console.app.shell import Shell
 from mlebench_console.console.nouns.run import RUN_FILTERS, filter_words
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.views.names import find_cause, find_run
+from mlebench_console.engine.needs.causes import recorded_cause
 from mlebench_console.engine.requests import (
     AssignExperiment,
     PauseSweep,
@@ -37,7 +38,6 @@ from mlebench_console.engine.requests import (
     SweepRequest,
     VerifyDatasets,
 )
-from mlebench_console.engine.runs.causes import recorded_cause
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import sweeps as known_sweeps

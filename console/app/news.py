@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from mlebench_console.console.sanitize import plain
 from mlebench_console.engine.notifications import news
-from mlebench_console.engine.notifications.news import News, troubles
-from mlebench_console.engine.settings import NotificationKind
+from mlebench_console.engine.notifications.news import News
 
 if TYPE_CHECKING:
     from mlebench_console.engine.control import EngineStatus
@@ -26,7 +25,7 @@ class NewsWatch:
         self._clock = clock
         self._seen: news.SeenNews | None = None
         self._idle_looked_at = float("-inf")
-        self._troubles: tuple[str, ...] = ()
+        self._of_host = news.SeenNews()
 
     def of_state(self, database: Database) -> list[News]:
         """Return the events since the last check, and the runs that are idle now; called in the reader's thread."""
@@ -41,10 +40,12 @@ class NewsWatch:
 
     def of_engine(self, status: EngineStatus | None) -> list[News]:
         """Return new problems of the engine's host since the last status, such as a full disk."""
-        found = troubles(status)
-        new = [text for text in found if text not in self._troubles]
-        self._troubles = found
-        return [News(NotificationKind.DISK, text) for text in new]
+        from mlebench_console.engine.needs.need import NeedKind, host_needs
+
+        wanted = (NeedKind.DISK, NeedKind.RUNNER)
+        found = [need for need in host_needs(status, self._clock.now()) if need.kind in wanted]
+        new, self._of_host = news.new_of_host(found, self._of_host)
+        return new
 
 
 def desktop_sequence(text: str) -> str:

@@ -161,9 +161,11 @@ class PlainLines:
 
     def show(self, seen: Sequence[DatasetRow]) -> None:
         """Print what has changed."""
+        from mlebench_console.engine.needs.needs import kaggle_text
+
         for kaggle in {row.kaggle for row in seen}:
             if kaggle.unreachable_since != self._waiting_since:
-                say(wording.waiting_for_kaggle(kaggle) or "Kaggle answers again")
+                say(kaggle_text(kaggle) or "Kaggle answers again")
                 self._waiting_since = kaggle.unreachable_since
         for row in seen:
             line = self._line(row)

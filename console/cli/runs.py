@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mlebench_console.console.nouns.call import RunCalls
     from mlebench_console.console.nouns.run import RunRow
     from mlebench_console.console.views.code import Version, VersionCode, VersionDifference
-    from mlebench_console.engine.runs.causes import CauseGroup
+    from mlebench_console.engine.needs.causes import CauseGroup
     from mlebench_console.engine.scoreboard.audit import RunAudit
     from mlebench_console.environment.runner.code_snapshots import KeptFile
     from mlebench_console.state.records import Run, Sweep
@@ -537,7 +537,7 @@ def causes(
 ) -> None:
     """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
     from mlebench_console.console.nouns.cause import CAUSE
-    from mlebench_console.engine.runs.causes import read_causes
+    from mlebench_console.engine.needs.causes import read_causes
     from mlebench_console.state import sweeps
 
     now = time.time()

@@ -20,76 +20,69 @@ if TYPE_CHECKING:
     from mlebench_console.console.nouns.sweep import SweepRow
     from mlebench_console.console.views.datasets import Totals
     from mlebench_console.engine.needs.standing import SweepStanding
-    from mlebench_console.engine.runs.causes import CauseGroup
     from mlebench_console.state.records import Sweep
 
-# More of them no page holds.
-_MOST_CAUSES = 8
 app = new_app()
 
 
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
-    from mlebench_console.console.nouns.cause import CAUSE, group_text
+    from mlebench_console.console.nouns.cause import CAUSE
+    from mlebench_console.console.nouns.need import MOST_IN_SUMMARIES, need_document, need_text
     from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.console.views.datasets import totals_of
     from mlebench_console.console.views.sweep import listed_sweeps
     from mlebench_console.engine.control import status
+    from mlebench_console.engine.needs.causes import CauseKind
+    from mlebench_console.engine.needs.need import NeedKind
+    from mlebench_console.engine.needs.needs import NeedFacts, needs, read_needs
     from mlebench_console.engine.needs.standing import read_standings
-    from mlebench_console.engine.runs.causes import CauseKind, read_causes
-    from mlebench_console.state import database, datasets
-    from mlebench_console.state.records import KaggleState
-    from mlebench_console.state.usage import outages
-    from mlebench_console.state.usage.outages import ProviderOutage
+    from mlebench_console.state import database
 
     places = places_of(context)
     engine = status(places)
     known: list[SweepStanding] = []
-    groups: tuple[CauseGroup, ...] = ()
-    kaggle, now = KaggleState(), time.time()
-    failing: list[ProviderOutage] = []
+    found, now = NeedFacts(), time.time()
     preparing: Totals | None = None
-    if database.exists(places.state_dir):
+    has_state = database.exists(places.state_dir)
+    if has_state:
         with reading_state(context) as opened:
             known = read_standings(opened, listed_sweeps(opened), now)
-            groups = read_causes(opened, now)
-            kaggle = datasets.kaggle(opened)
-            failing = outages.current(opened)
+            found = read_needs(opened)
             preparing = totals_of(opened, places, engine)
     rows = [SweepRow(one, engine) for one in known]
+    listed = needs(found, engine, now, has_state=has_state)
+    groups = [need.group for need in listed.every if need.group is not None]
     if json:
         say_json(
             {
                 "state_dir": str(places.state_dir),
                 "data_dir": str(places.data_dir),
                 "engine": asdict(engine),
-                "kaggle": asdict(kaggle),
-                "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in failing],
+                "kaggle": asdict(found.kaggle),
+                "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in found.outages],
                 "datasets": None if preparing is None else asdict(preparing),
                 "sweeps": [SWEEP.document(row, now) for row in rows],
                 "ungradable": [
                     asdict(run) for one in groups if one.kind is CauseKind.UNGRADABLE for run in one.runs
                 ],
                 "causes": [CAUSE.document(one, now) for one in groups],
+                "needs": [need_document(need, now) for need in listed.every],
             }
         )
         return
     say(engine_text(engine))
     say(f"state   {places.state_dir}")
     say(f"data    {places.data_dir}")
-    if kaggle.unreachable_since is not None:
-        say(f"kaggle  {wording.waiting_for_kaggle(kaggle)}")
-    for outage in failing:
-        say(f"models  {wording.provider_outage(outage)}")
     if preparing is not None and preparing.busy:
         say(f"queue   {datasets_text(preparing)}")
-    needed = [one for one in groups if not (one.is_own or one.is_acknowledged(now))]
-    for group in needed[:_MOST_CAUSES]:
-        which = f"run {group.runs[0].id}" if len(group.runs) == 1 else plural(len(group.runs), "run")
-        say(f"needs   {which}: {group_text(group, now)}")
-    if len(needed) > _MOST_CAUSES:
-        say(f"needs   {len(needed) - _MOST_CAUSES:,} more causes, see 'mlebench-console runs causes'")
+    # The first line has said whether the engine runs.
+    needed = [need for need in listed.needed if need.kind is not NeedKind.ENGINE]
+    for need in needed[:MOST_IN_SUMMARIES]:
+        say(f"needs   {need_text(need, now)}")
+    if len(needed) > MOST_IN_SUMMARIES:
+        say(f"needs   {len(needed) - MOST_IN_SUMMARIES:,} more, see 'mlebench-console runs causes'")
     if rows:
         say()
         say_sweeps(rows)

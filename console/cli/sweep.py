@@ -303,6 +303,7 @@ def show(
     from mlebench_console.console.nouns.run import RUN, run_rows
     from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.engine.control import status
+    from mlebench_console.engine.needs.needs import budget_text
     from mlebench_console.engine.needs.standing import read_standings
     from mlebench_console.engine.providers import model_prices
     from mlebench_console.engine.runs.budgets import standings
@@ -343,7 +344,7 @@ def show(
     say(wording.medals(line.interim, line.any_medal, "±")[0])
     say_notes(sweep)
     for standing in shared:
-        say(wording.shared_budget(standing))
+        say(budget_text(standing))
     say_wrapped(spec_text(sweep))
     if costs is not None and costs.spending.models:
         from mlebench_console.console.nouns.costs import costs_in_words
@@ -487,6 +488,7 @@ def budget(
     json: Json = False,
 ) -> None:
     """Show or change the budget of model calls that runs share; 0 removes a limit, others stay."""
+    from mlebench_console.engine.needs.needs import budget_text
     from mlebench_console.engine.runs.budgets import standings
     from mlebench_console.state import sweeps
     from mlebench_console.state.usage import budgets
@@ -504,7 +506,7 @@ def budget(
     elif json:
         say_json([one.document() for one in found])
     else:
-        say(wording.shared_budget(found[0]) if found else f"{scope} {known} has no budget of model calls")
+        say(budget_text(found[0]) if found else f"{scope} {known} has no budget of model calls")
 
 
 @app.command()

@@ -19,19 +19,13 @@ from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
     from mlebench_console.console.nouns.costs import SweepCosts
-    from mlebench_console.console.views.concerns import Concern
     from mlebench_console.console.views.datasets import Totals
     from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.engine.needs.needs import NeedFacts, Needs
     from mlebench_console.engine.needs.standing import SweepStanding
     from mlebench_console.engine.places import Places
-    from mlebench_console.engine.runs.causes import CauseGroup
-    from mlebench_console.state.records import KaggleState
-    from mlebench_console.state.usage.outages import ProviderOutage
 
 app = new_app()
-
-# More lines than this nobody reads, and a reader aloud would never end.
-_MOST_CONCERNS = 10
 
 
 @dataclass(frozen=True)
@@ -42,10 +36,9 @@ class WatchReport:
     engine: EngineStatus | None
     sweeps: tuple[SweepStanding, ...]
     costs: Mapping[str, SweepCosts]
-    needed: tuple[Concern, ...]
+    needs: Needs
     problem: str
-    kaggle: KaggleState
-    outages: tuple[ProviderOutage, ...]
+    facts: NeedFacts
     datasets: Totals | None
 
 
@@ -82,48 +75,39 @@ def watch(
 
 def _look(places: Places) -> WatchReport:
     """Read the state once; a state that can't be read is reported, and read again the next time."""
-    from mlebench_console.console.views.concerns import concerns
     from mlebench_console.console.views.datasets import totals_of
     from mlebench_console.console.views.overview import overview
     from mlebench_console.engine import control
-    from mlebench_console.state import database, datasets
-    from mlebench_console.state.records import KaggleState
-    from mlebench_console.state.usage import outages
+    from mlebench_console.engine.needs.needs import NeedFacts, needs
+    from mlebench_console.state import database
 
     now = time.time()
     engine, problem = None, ""
     sweeps: tuple[SweepStanding, ...] = ()
     costs: Mapping[str, SweepCosts] = {}
-    needed: tuple[Concern, ...] = ()
-    kaggle = KaggleState()
-    failing: tuple[ProviderOutage, ...] = ()
+    facts, has_state = NeedFacts(), False
     preparing: Totals | None = None
     try:
         engine = control.status(places)
-        if database.exists(places.state_dir):
+        has_state = database.exists(places.state_dir)
+        if has_state:
             with closing(database.open_for_reading(places.state_dir)) as opened:
                 found = overview(opened, places.config_file, now)
-                kaggle = datasets.kaggle(opened)
-                failing = tuple(outages.current(opened))
                 preparing = totals_of(opened, places, engine)
-            listed = concerns(found.troubles, (), now)
-            sweeps, costs, needed = found.sweeps, found.costs, (*listed.needed, *listed.own)
+            sweeps, costs, facts = found.sweeps, found.costs, found.needs
     except Problem as told:
         problem = " ".join(str(told).splitlines())
-    return WatchReport(now, engine, sweeps, costs, needed, problem, kaggle, failing, preparing)
+    listed = needs(facts, engine, now, has_state=has_state, unread=problem)
+    return WatchReport(now, engine, sweeps, costs, listed, problem, facts, preparing)
 
 
 def _say(seen: WatchReport, told: Set[str]) -> None:
     """Print a summary; ended sweeps that were `told` before are only counted."""
     from mlebench_console.console.cli.status import datasets_text
+    from mlebench_console.console.nouns.need import MOST_IN_SUMMARIES, need_text
+    from mlebench_console.engine.needs.need import NeedKind
 
     say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
-    if seen.problem:
-        say_wrapped(f"problem: {seen.problem}", indent="  ")
-    if seen.kaggle.unreachable_since is not None:
-        say_wrapped(wording.waiting_for_kaggle(seen.kaggle), indent="  ")
-    for outage in seen.outages:
-        say_wrapped(wording.provider_outage(outage), indent="  ")
     if seen.datasets is not None and seen.datasets.busy:
         say_wrapped(f"datasets: {datasets_text(seen.datasets)}", indent="  ")
     repeated = [line for line in seen.sweeps if line.is_over and line.sweep.id in told]
@@ -132,29 +116,15 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
     if repeated:
         verb = "is" if len(repeated) == 1 else "are"
         say_wrapped(f"{plural(len(repeated), 'sweep')} {verb} over as before", indent="  ")
-    of_runs = [concern.group for concern in seen.needed if concern.group is not None]
-    for group in of_runs[:_MOST_CONCERNS]:
-        say_wrapped(
-            f"{'the agent failed' if group.is_own else 'needs you'}: {_group(group, seen.now)}", indent="  "
-        )
-    if len(of_runs) > _MOST_CONCERNS:
-        say_wrapped(
-            f"needs you: {len(of_runs) - _MOST_CONCERNS} more causes, see 'mlebench-console runs causes'",
-            indent="  ",
-        )
-
-
-def _group(group: CauseGroup, now: float) -> str:
-    """Write a group of runs in one line; for a single run with its competition and seed."""
-    from mlebench_console.console.nouns.cause import group_text, splits_of
-
-    text = group_text(group, now)
-    when = f"{wording.duration(max(0.0, now - group.newest))} ago"
-    run = group.runs[0]
-    if len(group.runs) == 1:
-        return f"{run.sweep_id} {run.competition_id}, seed {run.seed}, run {run.id}: {text} ({when})"
-    where = f"{', '.join(group.sweep_ids)}, {'+'.join(splits_of(group))}"
-    return f"{len(group.runs):,} runs of {where}: {text} (the newest {when})"
+    # The first line has said whether the engine runs, and its own problems.
+    said_above = (NeedKind.ENGINE, NeedKind.HOST)
+    listed = [need for need in (*seen.needs.needed, *seen.needs.own) if need.kind not in said_above]
+    for need in listed[:MOST_IN_SUMMARIES]:
+        who = "the agent failed" if need.is_own else "needs you"
+        say_wrapped(f"{who}: {need_text(need, seen.now)}", indent="  ")
+    if len(listed) > MOST_IN_SUMMARIES:
+        more = len(listed) - MOST_IN_SUMMARIES
+        say_wrapped(f"needs you: {more:,} more, see 'mlebench-console runs causes'", indent="  ")
 
 
 def _engine(engine: EngineStatus | None) -> str:
@@ -172,6 +142,7 @@ def _engine(engine: EngineStatus | None) -> str:
 
 def _sweep(line: SweepStanding, seen: WatchReport) -> str:
     from mlebench_console.console.nouns.costs import money, short_cost
+    from mlebench_console.engine.needs.needs import budget_text
 
     counts, costs = line.counts, seen.costs.get(line.sweep.id)
     parts = [
@@ -190,25 +161,23 @@ def _sweep(line: SweepStanding, seen: WatchReport) -> str:
         if costs.projected is not None:
             parts.append(f"about {money(costs.projected)} projected {costs.basis}")
     for standing in () if costs is None else costs.budgets:
-        parts.append(wording.shared_budget(standing))
+        parts.append(budget_text(standing))
     return ", ".join(parts)
 
 
 def _say_json(seen: WatchReport) -> None:
     import json
 
-    from mlebench_console.console.nouns.cause import CAUSE
+    from mlebench_console.console.nouns.need import need_document
 
     document = {
         "at": seen.now,
         "engine": None if seen.engine is None else asdict(seen.engine),
         "problem": seen.problem,
-        "kaggle": asdict(seen.kaggle),
-        "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in seen.outages],
+        "kaggle": asdict(seen.facts.kaggle),
+        "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in seen.facts.outages],
         "sweeps": [_document(line, seen) for line in seen.sweeps],
-        "needs_you": [
-            CAUSE.document(concern.group, seen.now) for concern in seen.needed if concern.group is not None
-        ],
+        "needs_you": [need_document(need, seen.now) for need in (*seen.needs.needed, *seen.needs.own)],
     }
     sys.stdout.write(json.dumps(document) + "\n")
 

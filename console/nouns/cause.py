@@ -8,7 +8,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
 from mlebench_console.console.nouns.competition import ORDER, split_of
 from mlebench_console.console.roles import Drawing
-from mlebench_console.engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind
+from mlebench_console.engine.needs.causes import IDLE_SECONDS, CauseGroup, CauseKind
 
 
 def splits_of(group: CauseGroup) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def group_text(group: CauseGroup, now: float) -> str:
 
 def cause_document(group: CauseGroup, now: float) -> dict[str, Any]:
     """Return a group of runs as a part of JSON documents."""
-    said = group.acknowledgement
+    known = group.acknowledgement
     return {
         "key": group.key,
         "class": group.kind.value,
@@ -47,9 +47,7 @@ def cause_document(group: CauseGroup, now: float) -> dict[str, Any]:
         "free": group.is_free,
         "retrying": group.retrying,
         "acknowledged": group.is_acknowledged(now),
-        "acknowledgement": None
-        if said is None
-        else {"by": said.author, "at": said.at, "reason": said.reason, "until": said.until},
+        "acknowledgement": None if known is None else known.document(),
     }
 
 

@@ -20,6 +20,7 @@ from mlebench_console.console.roles import Drawing, Piece, Role, Signs
 from mlebench_console.engine.datasets.sources.access import AccessState, access_of
 from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from mlebench_console.engine.layout import dataset_folder, is_demo, is_prepared
+from mlebench_console.engine.needs.needs import kaggle_text
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database
@@ -111,7 +112,7 @@ class DatasetRow:
     def problem(self) -> str:
         """Its problem, or what it waits for; empty if nothing."""
         if self.waits_for_kaggle:
-            return wording.waiting_for_kaggle(self.kaggle)
+            return kaggle_text(self.kaggle)
         if self.dataset is None:
             return ""
         text = self.dataset.problem_text

@@ -16,8 +16,7 @@ from mlebench_console.console.nouns.cause import group_text
 from mlebench_console.console.nouns.competition import split_of, thresholds
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
-from mlebench_console.engine.needs.waits import Wait, job_wait
-from mlebench_console.engine.runs.causes import (
+from mlebench_console.engine.needs.causes import (
     IDLE_SECONDS,
     CauseKind,
     cause_now,
@@ -25,6 +24,7 @@ from mlebench_console.engine.runs.causes import (
     idle_since,
     recorded_cause,
 )
+from mlebench_console.engine.needs.waits import Wait, job_wait
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState

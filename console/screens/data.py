@@ -60,6 +60,7 @@ from mlebench_console.console.views.datasets import (
 from mlebench_console.console.views.events import event_text
 from mlebench_console.engine.datasets.sources.access import AccessState
 from mlebench_console.engine.datasets.steps import DOWNLOAD
+from mlebench_console.engine.needs.needs import kaggle_text
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state import database as state_database
 from mlebench_console.state.records import DatasetState, DatasetStep, StepState
@@ -340,7 +341,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             amounts.append(((_room_text(found), "dim"),))
         gap: Piece = ("   ", "text")
         first, second = (((" ", "text"), *joined(groups, gap, width - 2)) for groups in (counts, amounts))
-        waiting = wording.waiting_for_kaggle(self.board.kaggle)
+        waiting = kaggle_text(self.board.kaggle)
         return (first, second, cut(((f" {plain(waiting)}", "warn"),), width)) if waiting else (first, second)
 
     def _about(self) -> Pieces:

@@ -35,7 +35,7 @@ from mlebench_console.console.tui.keys import Context, bindings, key_name, key_n
 from mlebench_console.console.tui.screen import fit_to_terminal
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.engine.runs.causes import recorded_cause
+from mlebench_console.engine.needs.causes import recorded_cause
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 

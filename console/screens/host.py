@@ -16,8 +16,8 @@ from mlebench_console.console.tui.widgets.chart import Series, chart
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
 from mlebench_console.engine.control import EngineStatus, GpuUse
+from mlebench_console.engine.control.status import LOW_DISK_SHARE
 from mlebench_console.engine.needs.waits import WaitKind, job_wait
-from mlebench_console.engine.notifications.news import LOW_DISK_SHARE
 from mlebench_console.engine.placements.commands import Node
 from mlebench_console.foundation.text import plural
 from mlebench_console.foundation.usage import UsageSample

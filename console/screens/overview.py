@@ -42,13 +42,14 @@ from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.concerns import Concern, Concerns, concerns
 from mlebench_console.console.views.events import common_figures, sweeps_in_words
 from mlebench_console.console.views.overview import Happening, Overview, overview
 from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.needs.causes import CauseGroup, CauseKind, cause_now, recorded_cause
+from mlebench_console.engine.needs.need import Need, NeedKind
+from mlebench_console.engine.needs.needs import Needs
 from mlebench_console.engine.needs.standing import SweepStanding
 from mlebench_console.engine.options.sweep import read_duration
-from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, cause_now, recorded_cause
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.event_records import Event, EventKind, EventSeverity
@@ -58,7 +59,7 @@ from mlebench_console.state.records import Run, Sweep
 
 @dataclass(frozen=True)
 class Target:
-    """What a line opens, and the key of its concern."""
+    """What a line opens, and the key of its need."""
 
     place: str
     sweep_id: str | None = None
@@ -91,7 +92,7 @@ _HINTED_WIDTH = 100
 
 
 class OverviewScreen(ConsoleScreen):
-    """One list of sweeps, concerns and recent events."""
+    """One list of sweeps, needs and recent events."""
 
     CONTEXTS = ("overview", "list")
     MODE = "overview"
@@ -99,11 +100,11 @@ class OverviewScreen(ConsoleScreen):
     def __init__(self) -> None:
         super().__init__()
         self._found: Overview | None = None
-        self._listed = Concerns()
+        self._listed = Needs()
         self._opened: frozenset[str] = frozenset()
         self._with_acknowledged = False
         self._with_older = False
-        self._asked_about: Concern | None = None
+        self._asked_about: Need | None = None
         self._has_begun = False
         self._began_on: Hashable | None = None
 
@@ -138,7 +139,7 @@ class OverviewScreen(ConsoleScreen):
         if self._found is None:
             return
         shown, now = self.query_one("#all", LineList), self.app.now()
-        self._listed = concerns(self._found.troubles, self.app.host_concerns, now)
+        self._listed = self.app.needs_of(self._found.needs)
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         drawing = _Drawing(self._found, shown.line_width, now, self.app.signs, keys, self.app.engine)
         opened = _Opened(self._opened, self._with_acknowledged, self._with_older)
@@ -153,20 +154,20 @@ class OverviewScreen(ConsoleScreen):
 
     def label_of(self, key: Key) -> str:
         """Name what a key would act on: the run, or how many runs; empty where it would do nothing."""
-        target, concern = self._target(), self._concern()
+        target, need = self._target(), self._need()
         label = super().label_of(key)
         if key.context != "overview" or target is None:
             return label
         if key.id == "overview.open":
-            return self._opens(target, concern)
+            return self._opens(target, need)
         if key.id == "overview.next":
             return label if self._listed.every else ""
         if key.id in ("overview.acknowledge", "overview.snooze"):
-            can = concern is not None and (key.id == "overview.snooze" or concern.newest is not None)
+            can = need is not None and (key.id == "overview.snooze" or need.newest is not None)
             return label if can and not self._is_engine_down else ""
         chosen = self._runs()
         several = len(chosen) > 1
-        ungraded = concern is not None and _is_of(concern, CauseKind.UNGRADABLE)
+        ungraded = need is not None and _is_of(need, CauseKind.UNGRADABLE)
         what = f"{label} {len(chosen):,}" if several else f"{label} {chosen[0].id}" if chosen else ""
         if key.id == "overview.relaunch":
             return what if not several and all(_may_relaunch(run) for run in chosen) else ""
@@ -178,15 +179,15 @@ class OverviewScreen(ConsoleScreen):
         if key.id == "overview.log":
             return label if chosen else ""
         if key.id == "overview.runs":
-            return label if concern is not None and concern.group is not None else ""
+            return label if need is not None and need.group is not None else ""
         return label
 
-    def _opens(self, target: Target, concern: Concern | None) -> str:
+    def _opens(self, target: Target, need: Need | None) -> str:
         """Name what Enter opens."""
         if target.run_id is not None:
             return f"run {target.run_id}"
-        if concern is not None and concern.group is not None:
-            return "hide runs" if concern.key in self._opened else "list runs"
+        if need is not None and need.group is not None:
+            return "hide runs" if need.key in self._opened else "list runs"
         if target.place == _OLDER:
             return "hide" if self._with_older else "show"
         return {"engine": "start engine"}.get(target.place, target.place)
@@ -199,7 +200,7 @@ class OverviewScreen(ConsoleScreen):
         if self._began_on is not None and lines.key != self._began_on:
             self._has_begun = True
             return
-        needed = {concern.key for concern in self._listed.needed}
+        needed = {need.key for need in self._listed.needed}
         keys = (line.key for line in lines.lines if isinstance(line.key, Target))
         first = next((key for key in keys if key.cause in needed), None)
         if first is not None:
@@ -209,13 +210,13 @@ class OverviewScreen(ConsoleScreen):
 
     def action_open(self) -> None:
         """Open the line's subject; for a group, show its runs below it, or hide them again."""
-        target, concern = self._target(), self._concern()
+        target, need = self._target(), self._need()
         if target is None:
             return
         if target.run_id is not None:
             self.app.show_run(target.run_id)
-        elif concern is not None and concern.group is not None:
-            self._opened ^= {concern.key}
+        elif need is not None and need.group is not None:
+            self._opened ^= {need.key}
             self.redraw()
         elif target.place == "engine":
             self._ask_to_start_engine()
@@ -228,9 +229,9 @@ class OverviewScreen(ConsoleScreen):
             self.app.show(target.place)
 
     def action_next(self) -> None:
-        """Put the cursor on the next concern."""
+        """Put the cursor on the next need."""
         lines, target = self.query_one(LineList), self._target()
-        first: dict[str, Target] = {}  # the line of each concern, without the runs below opened groups
+        first: dict[str, Target] = {}  # the line of each need, without the runs below opened groups
         for line in lines.lines:
             if isinstance(line.key, Target) and line.key.cause:
                 first.setdefault(line.key.cause, line.key)
@@ -249,14 +250,14 @@ class OverviewScreen(ConsoleScreen):
 
     def action_group_runs(self) -> None:
         """Show the sweep, filtered by the cause of the line's group."""
-        concern = self._concern()
-        if concern is None or concern.group is None:
+        need = self._need()
+        if need is None or need.group is None:
             self.app.say(_NO_RUNS)
-        elif concern.group.key == recorded_cause(concern.group.runs[0])[0]:
-            self.app.filter_runs(f"cause:{concern.group.key}", concern.group.sweep_ids[0])
+        elif need.group.key == recorded_cause(need.group.runs[0])[0]:
+            self.app.filter_runs(f"cause:{need.group.key}", need.group.sweep_ids[0])
         else:
             # Whether runs are late or idle depends on the time, so they can't be filtered by it.
-            self.app.filter_runs("", concern.group.runs[0].sweep_id, concern.group.runs[0].id)
+            self.app.filter_runs("", need.group.runs[0].sweep_id, need.group.runs[0].id)
 
     def action_timeline(self) -> None:
         """Show the timeline of the line's sweep, or of all sweeps if it has none."""
@@ -277,9 +278,9 @@ class OverviewScreen(ConsoleScreen):
 
     def action_relaunch_all(self) -> None:
         """Relaunch all runs of the group of the line."""
-        concern = self._concern()
-        if concern is not None and concern.group is not None:
-            self.app.act(runs.relaunch, concern.group.runs, limits=self._limits())
+        need = self._need()
+        if need is not None and need.group is not None:
+            self.app.act(runs.relaunch, need.group.runs, limits=self._limits())
         else:
             self.app.say(_NO_RUNS)
 
@@ -295,11 +296,11 @@ class OverviewScreen(ConsoleScreen):
             self.app.act(runs.regrade, chosen)
 
     def action_ask(self, what: str) -> None:
-        """Open the prompt to acknowledge or snooze the line's concern."""
-        concern = self._concern()
-        if concern is None:
+        """Open the prompt to acknowledge or snooze the line's need."""
+        need = self._need()
+        if need is None:
             self.app.say("put the cursor on something that needs you")
-        elif what == "acknowledge" and concern.newest is None:
+        elif what == "acknowledge" and need.newest is None:
             snooze = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)(
                 "overview.snooze"
             )
@@ -307,11 +308,9 @@ class OverviewScreen(ConsoleScreen):
         elif self._is_engine_down:  # said before the reason is typed
             self.app.say("the engine keeps acknowledgements, and it is not running")
         elif not self.app.refuses():
-            self._asked_about = concern
+            self._asked_about = need
             label, _hint, _done = _REASONS[what]
-            about = foreign(
-                plain(concern.text), self.size.width // 5, ellipsis=self.app.signs.ellipsis
-            ).rstrip()
+            about = foreign(plain(need.text), self.size.width // 5, ellipsis=self.app.signs.ellipsis).rstrip()
             self.query_one(f"#{what}", Prompt).open(
                 _SNOOZE if what == "snooze" else "", sign=label.format(about)
             )
@@ -319,15 +318,15 @@ class OverviewScreen(ConsoleScreen):
     def on_prompt_done(self, message: Prompt.Done) -> None:
         """Acknowledge or snooze with the typed reason."""
         self.query_one(LineList).focus()
-        concern, text = self._asked_about, message.value.strip()
-        if concern is None:
+        need, text = self._asked_about, message.value.strip()
+        if need is None:
             return
         seconds = None
         try:
             if message.prompt.id == "snooze":
                 duration, _, text = text.partition(" ")
                 seconds = read_duration(duration)
-            action = causes.acknowledge(concern.key, text, seconds=seconds, text=concern.text)
+            action = causes.acknowledge(need.key, text, seconds=seconds, text=need.text)
         except Problem as problem:
             self.app.say(str(problem), bad=True)
             message.prompt.open(message.value)
@@ -344,14 +343,14 @@ class OverviewScreen(ConsoleScreen):
 
     def action_take_back(self) -> None:
         """Withdraw an acknowledgement."""
-        concern = self._concern()
-        if concern is not None and concern.acknowledgement is not None:
-            self.app.act(causes.take_back, concern.key)
+        need = self._need()
+        if need is not None and need.acknowledgement is not None:
+            self.app.act(causes.take_back, need.key)
         else:
             self.app.say("this is not acknowledged")
 
     def action_acknowledged(self) -> None:
-        """Show or hide acknowledged concerns."""
+        """Show or hide acknowledged needs."""
         self._with_acknowledged = not self._with_acknowledged
         self.redraw()
 
@@ -383,7 +382,7 @@ class OverviewScreen(ConsoleScreen):
             key = key[0]
         return key if isinstance(key, Target) else None
 
-    def _concern(self) -> Concern | None:
+    def _need(self) -> Need | None:
         target = self._target()
         if target is None or not target.cause:
             return None
@@ -391,19 +390,19 @@ class OverviewScreen(ConsoleScreen):
 
     def _runs(self) -> tuple[Run, ...]:
         """The run of the line, or all of its group, the newest first."""
-        target, concern = self._target(), self._concern()
+        target, need = self._target(), self._need()
         if target is None or self._found is None:
             return ()
-        of_group = concern.group.runs if concern is not None and concern.group is not None else ()
+        of_group = need.group.runs if need is not None and need.group is not None else ()
         if target.run_id is None:
             return of_group
-        known = (*of_group, *self._found.run_of.values(), *self._found.troubles.running)
+        known = (*of_group, *self._found.run_of.values(), *self._found.needs.running)
         return tuple(run for run in known if run.id == target.run_id)[:1]
 
 
 @dataclass(frozen=True)
 class _Opened:
-    """The keys of opened groups, and whether acknowledged concerns and all ended sweeps are shown."""
+    """The keys of opened groups, and whether acknowledged needs and all ended sweeps are shown."""
 
     causes: frozenset[str]
     acknowledged: bool
@@ -417,7 +416,7 @@ _WITH_COUNTS = 110
 # If a run's text begins with at least this many words of its group's text, they are left out.
 _SAME_WORDS = 2
 _BARS = {False: 16, True: 32}
-# One ended sweep is shown for this many lines of the screen, so that concerns remain visible.
+# One ended sweep is shown for this many lines of the screen, so that needs remain visible.
 _LINES_FOR_EACH_OVER = 7
 # The least widths of sweep names, and of a note with its sign.
 _SHORTEST_NAME, _SHORTEST_NOTE = 15, 12
@@ -430,7 +429,7 @@ _DAY, _SOON = 86_400.0, 6 * 3600.0
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Draws the overview as lines: sweeps, concerns, recent events."""
+    """Draws the overview as lines: sweeps, needs, recent events."""
 
     found: Overview
     width: int
@@ -439,8 +438,8 @@ class _Drawing:
     keys: Callable[[str], str]
     engine: EngineStatus | None
 
-    def lines(self, listed: Concerns, opened: _Opened, height: int) -> list[Line]:
-        """Return the lines of all parts: sweeps, concerns, agents' own failures, recent events."""
+    def lines(self, listed: Needs, opened: _Opened, height: int) -> list[Line]:
+        """Return the lines of all parts: sweeps, needs, agents' own failures, recent events."""
         found, signs = self.found, self.signs
         lines = [Line(heading("sweeps", self.width, signs)), *self._sweeps(opened, height)]
         count = str(len(listed.needed)) if listed.needed else ""
@@ -451,23 +450,23 @@ class _Drawing:
             *listed.acknowledged[:_MOST_GROUPS],
         )
         table = self._table_of(shown)
-        lines += self._concerns(listed.needed, opened, table)
+        lines += self._needs(listed.needed, opened, table)
         if not listed.needed:
             lines.append(Line(((f"  {signs.done} nothing", "good"),)))
         if listed.acknowledged and opened.acknowledged:
-            lines += [_note("acknowledged:"), *self._concerns(listed.acknowledged, opened, table)]
+            lines += [_note("acknowledged:"), *self._needs(listed.acknowledged, opened, table)]
         elif listed.acknowledged:
             shows = f"{self.keys('overview.acknowledged')} shows them"
             lines.append(_note(f"{len(listed.acknowledged)} acknowledged: {shows}"))
         if listed.own:
             failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
             title = heading("agents' own failures", self.width, signs, note=plural(failed, "run"))
-            lines += [Line(), Line(title), *self._concerns(listed.own, opened, table)]
+            lines += [Line(), Line(title), *self._needs(listed.own, opened, table)]
         # If there is little news, they have its room: around them are five other lines.
         usual = height // _LINES_FOR_EACH_RUNNING if height >= _HEIGHT_FOR_RUNNING else 0
         most = max(usual, height - len(lines) - len(found.events) - 5)
-        if found.troubles.running and most:
-            note = f"{len(found.troubles.running):,}"
+        if found.needs.running and most:
+            note = f"{len(found.needs.running):,}"
             lines += [Line(), Line(heading("running, time limit at", self.width, signs, note=note))]
             lines += self._running(most)
         lines += [Line(), Line(heading("lately", self.width, signs))]
@@ -595,76 +594,76 @@ class _Drawing:
             return (("engine is down", "warn"),)
         return ((wording.sweep_end(sweep.end(self.engine), self.now), "dim"),)
 
-    def _table_of(self, shown: Sequence[Concern]) -> Table[Concern]:
-        """Return the table of concerns, with the same layout in all parts of the screen."""
+    def _table_of(self, shown: Sequence[Need]) -> Table[Need]:
+        """Return the table of needs, with the same layout in all parts of the screen."""
 
-        def role(concern: Concern) -> Role:
-            if concern.is_acknowledged(self.now):
+        def role(need: Need) -> Role:
+            if need.is_acknowledged(self.now):
                 return "dim"
-            return "bad" if concern.is_bad else "warn"
+            return "bad" if need.is_bad else "warn"
 
-        def sign(concern: Concern) -> Pieces:
-            group = concern.group
+        def sign(need: Need) -> Pieces:
+            group = need.group
             if group is None:
-                return ((self.signs.failed, role(concern)),)
+                return ((self.signs.failed, role(need)),)
             if group.kind in _LIVE_LETTERS:
-                return ((self.signs.running + _LIVE_LETTERS[group.kind], role(concern)),)
+                return ((self.signs.running + _LIVE_LETTERS[group.kind], role(need)),)
             kind = group.runs[0].failure_class
             return (
-                (self.signs.failed + ("?" if kind is None else wording.FAILURE_LETTERS[kind]), role(concern)),
+                (self.signs.failed + ("?" if kind is None else wording.FAILURE_LETTERS[kind]), role(need)),
             )
 
-        def what(concern: Concern) -> Pieces | Rest:
-            if concern.group is None:
-                return Rest(((self._parts(concern)[0], role(concern)),))
-            return ((_text_of(concern.group, self.now), role(concern)),)
+        def what(need: Need) -> Pieces | Rest:
+            if need.group is None:
+                return Rest(((self._parts(need)[0], role(need)),))
+            return ((_text_of(need.group, self.now), role(need)),)
 
-        def count(concern: Concern) -> str:
-            number = 0 if concern.group is None else len(concern.group.runs)
+        def count(need: Need) -> str:
+            number = 0 if need.group is None else len(need.group.runs)
             return f"{self.signs.times}{number:,}" if number > 1 else ""
 
-        def sweep(concern: Concern) -> str:
-            known = concern.group.sweep_ids if concern.group is not None else ()
+        def sweep(need: Need) -> str:
+            known = need.group.sweep_ids if need.group is not None else ()
             return f"{known[0]} +{len(known) - 1}" if len(known) > 1 else "".join(known)
 
-        def which(concern: Concern) -> str:
-            if concern.group is None:
+        def which(need: Need) -> str:
+            if need.group is None:
                 return ""
-            if len(concern.group.runs) == 1:
-                return f"{concern.group.runs[0].competition_id} s{concern.group.runs[0].seed}"
-            splits = splits_of(concern.group)
+            if len(need.group.runs) == 1:
+                return f"{need.group.runs[0].competition_id} s{need.group.runs[0].seed}"
+            splits = splits_of(need.group)
             return "all splits" if set(splits) >= set(ORDER[:3]) else "+".join(splits)
 
-        def since(concern: Concern) -> Forms | str:
-            if concern.group is None:
+        def since(need: Need) -> Forms | str:
+            if need.group is None:
                 return ""
-            forms = self._from_to(concern.group.since, concern.group.newest)
+            forms = self._from_to(need.group.since, need.group.newest)
             return Forms([((form, "dim"),) for form in forms])
 
-        def together(concern: Concern) -> Forms | Pieces | Rest:
-            group = concern.group
+        def together(need: Need) -> Forms | Pieces | Rest:
+            group = need.group
             if group is None:
-                return what(concern)
-            text, name, sweep_name = _text_of(group, self.now), which(concern), sweep(concern)
+                return what(need)
+            text, name, sweep_name = _text_of(group, self.now), which(need), sweep(need)
             # The sweep is left out first, then the end of a name before its seed, then all of it.
             begin, space, seed = name.partition(" s")
             begin, seed = (begin, space + seed) if len(group.runs) == 1 else (name, "")
             widths = range(cell_len(begin) - 1, 9, -1)
             cuts = [fit(begin, cells, ellipsis=self.signs.ellipsis) + seed for cells in widths]
             behind = [f"  {name}  {sweep_name}", f"  {name}", *(f"  {each}" for each in cuts), ""]
-            return Forms([((text, role(concern)), (each, "dim")) for each in behind])
+            return Forms([((text, role(need)), (each, "dim")) for each in behind])
 
-        def widest(cell: Callable[[Concern], str]) -> int:
+        def widest(cell: Callable[[Need], str]) -> int:
             return max((cell_len(cell(one)) for one in shown), default=0)
 
-        def hint(concern: Concern) -> Forms:
-            return _key_hint(concern, self.keys)
+        def hint(need: Need) -> Forms:
+            return _key_hint(need, self.keys)
 
         # Of an outage the last time says whether it goes on.
         times = max((natural(since(one)) for one in shown), default=6)
         last = [Column("", since, times, gap=1, right=True), Column("", hint, 8, grows=24, drop=1)]
         texts = widest(lambda one: _text_of(one.group, self.now) if one.group is not None else "")
-        columns: list[Column[Concern]] = [
+        columns: list[Column[Need]] = [
             Column("", sign, 2),
             Column("", what, max(1, texts)),
             Column("", count, max(3, widest(count)), gap=1, right=True),
@@ -692,38 +691,38 @@ class _Drawing:
         began = begin if self.now - first < _DAY else f"{wording.age(self.now - first)} ago"
         return f"{began}{self.signs.to}{end}", end
 
-    def _concerns(self, shown: Sequence[Concern], opened: _Opened, table: Table[Concern]) -> list[Line]:
-        """Return one line for each concern, below it its acknowledgement and, if it is opened, its runs."""
+    def _needs(self, shown: Sequence[Need], opened: _Opened, table: Table[Need]) -> list[Line]:
+        """Return one line for each need, below it its acknowledgement and, if it is opened, its runs."""
         lines: list[Line] = []
-        for concern in shown[:_MOST_GROUPS]:
-            group = concern.group
+        for need in shown[:_MOST_GROUPS]:
+            group = need.group
             only = group.runs[0] if group is not None and len(group.runs) == 1 else None
             if only is not None:
-                target = Target("run", only.sweep_id, only.id, concern.key)
+                target = Target("run", only.sweep_id, only.id, need.key)
             else:
-                target = Target(concern.place, concern.sweep_id, None, concern.key)
-            line = table.line(concern, key=target)
+                target = Target(_place_of(need), need.sweep_id, None, need.key)
+            line = table.line(need, key=target)
             lines.append(line)
             if group is None:
-                lines += [_note(f"    {part}") for part in self._parts(concern)[1:]]
-            if concern.acknowledgement is not None:
-                said = wording.acknowledged(concern.acknowledgement)
-                said = said if concern.is_acknowledged(self.now) else f"is back; was {said}"
+                lines += [_note(f"    {part}") for part in self._parts(need)[1:]]
+            if need.acknowledgement is not None:
+                said = wording.acknowledged(need.acknowledgement)
+                said = said if need.is_acknowledged(self.now) else f"is back; was {said}"
                 lines.append(_note(f"    {foreign(said, max(8, self.width - 6)).rstrip()}"))
-            if group is not None and only is None and concern.key in opened.causes:
+            if group is not None and only is None and need.key in opened.causes:
                 whole = plain(_text_of(group, self.now).replace("\n", " "))
                 if not any(whole in text for text, _role in line.pieces):
                     # The group's own line cuts the text.
                     lines += [_note(f"    {part}") for part in cells_of(whole, max(20, self.width - 8))]
-                lines += self._runs_of(group, concern.key)
+                lines += self._runs_of(group, need.key)
         if len(shown) > _MOST_GROUPS:
             more = len(shown) - _MOST_GROUPS
             lines.append(_note(f"   and {more:,} more: 'mlebench-console runs causes' lists them"))
         return lines
 
-    def _parts(self, concern: Concern) -> list[str]:
-        """Return the text of a concern without runs, wrapped to several lines."""
-        return cells_of(plain(concern.text.replace("\n", " ")), max(20, self.width - 8))
+    def _parts(self, need: Need) -> list[str]:
+        """Return the text of a need without runs, wrapped to several lines."""
+        return cells_of(plain(need.text.replace("\n", " ")), max(20, self.width - 8))
 
     def _runs_of(self, group: CauseGroup, key: str) -> list[Line]:
         """Return the runs of an opened group, with the texts that differ from the group's."""
@@ -758,7 +757,7 @@ class _Drawing:
 
     def _running(self, most: int) -> list[Line]:
         """Return the running runs, the one whose time is up first on top."""
-        limits = self.found.troubles.limits
+        limits = self.found.needs.limits
 
         def time_up(run: Run) -> float:
             return (self.now if run.started_at is None else run.started_at) + limits[run.sweep_id]
@@ -786,10 +785,10 @@ class _Drawing:
             Column("", lambda run: f"s{run.seed}", 4, role="dim"),
             Column("", standing, 28, gap=1, grows=60),
         ]
-        shown = sorted(self.found.troubles.running, key=lambda run: (time_up(run), run.id))[:most]
+        shown = sorted(self.found.needs.running, key=lambda run: (time_up(run), run.id))[:most]
         table = Table(columns, shown, self.width, self.signs)
         lines = [table.line(run, key=(Target("run", run.sweep_id, run.id), "running")) for run in shown]
-        if more := len(self.found.troubles.running) - len(shown):
+        if more := len(self.found.needs.running) - len(shown):
             lines.append(_note(f"and {more:,} more: {self.keys('overview.timeline')} shows them"))
         return lines
 
@@ -881,15 +880,32 @@ def _may_relaunch(run: Run) -> bool:
     return run.state in (RunState.FAILED, RunState.STOPPED)
 
 
-def _is_of(concern: Concern, *kinds: CauseKind) -> bool:
-    return concern.group is not None and concern.group.kind in kinds
+def _is_of(need: Need, *kinds: CauseKind) -> bool:
+    return need.group is not None and need.group.kind in kinds
 
 
-def _key_hint(concern: Concern, keys: Callable[[str], str]) -> Forms:
-    """Return the hint of the key that resolves a concern, if there is one; in words if there is room."""
-    group = concern.group
+# The screen that a need opens; `engine` starts the engine.
+_PLACES = {
+    NeedKind.ENGINE: "engine",
+    NeedKind.PROVIDER: "events",
+    NeedKind.JOB: "sweep",
+    NeedKind.NO_ROOM: "sweep",
+    NeedKind.KAGGLE: "data",
+    NeedKind.DATASET: "data",
+}
+
+
+def _place_of(need: Need) -> str:
+    if need.kind is NeedKind.SHARED_BUDGET:  # of a sweep, or of an experiment
+        return "sweep" if need.sweep_id else "board"
+    return _PLACES.get(need.kind, "host")
+
+
+def _key_hint(need: Need, keys: Callable[[str], str]) -> Forms:
+    """Return the hint of the key that resolves a need, if there is one; in words if there is room."""
+    group = need.group
     forms = ["", ""]
-    if concern.place == "engine":
+    if _place_of(need) == "engine":
         forms = [f"{keys('overview.open')} start it", keys("overview.open")]
     elif group is not None and group.kind is CauseKind.UNGRADABLE:
         forms = [f"{keys('overview.regrade')} regrade", keys("overview.regrade")]

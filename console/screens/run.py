@@ -71,9 +71,9 @@ from mlebench_console.console.views.run import (
     run_facts,
 )
 from mlebench_console.engine.model_costs import named
+from mlebench_console.engine.needs.causes import group_by_cause
 from mlebench_console.engine.needs.waits import QueuedRun, WaitKind, release_of_job
 from mlebench_console.engine.options.sweep import usual_values
-from mlebench_console.engine.runs.causes import group_by_cause
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.amounts import MOST_OF_BUDGET

@@ -47,7 +47,8 @@ from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.sweep import CompetitionRow, SplitGroup, SweepBoard, first_of, sweep_board
 from mlebench_console.engine.model_costs import named
-from mlebench_console.engine.runs.causes import CauseKind
+from mlebench_console.engine.needs.causes import CauseKind
+from mlebench_console.engine.needs.needs import outage_text
 from mlebench_console.engine.scoreboard.model import Interim
 from mlebench_console.foundation.amounts import MOST_OF_BUDGET
 from mlebench_console.foundation.text import plural
@@ -707,7 +708,7 @@ def _header(
     lines = [spread_fitting(lefts, [others], width), spread_fitting(worded or counts, earned, width)]
     if sweep.tags or sweep.note:
         lines.append(_noted(sweep, signs, width))
-    lines += [((f" {wording.provider_outage(outage)}", "warn"),) for outage in board.outages]
+    lines += [((f" {outage_text(outage)}", "warn"),) for outage in board.outages]
     if board.costs is not None and (board.costs.spending.models or board.costs.budgets):
         lines.append(_costs(board.costs, signs, width))
     return tuple(lines)

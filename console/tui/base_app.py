@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from textual.worker import WorkType
 
     from mlebench_console.console.actions.action import Action
-    from mlebench_console.console.views.concerns import Concern
     from mlebench_console.engine.control import Answer, EngineStatus
+    from mlebench_console.engine.needs.needs import NeedFacts, Needs
     from mlebench_console.engine.settings import Value
     from mlebench_console.state.database import Database
     from mlebench_console.state.records import FiledRequest, Run
@@ -56,7 +56,6 @@ class BaseApp(TerminalApp):
         known_runs: the runs that the `:` line completes: those of the sweep that was shown last.
         session: the session as it was saved last.
         waiting: the requests of all consoles that can still be undone.
-        host_concerns: problems of the engine, its machine, and of reading the state.
         needed: how many things need a person now; None until the state has been read.
         reader: reads the state in a thread of its own.
     """
@@ -80,7 +79,6 @@ class BaseApp(TerminalApp):
         self.known_runs: tuple[Run, ...] = ()
         self.session = Session()
         self.waiting: tuple[FiledRequest, ...] = ()
-        self.host_concerns: tuple[Concern, ...] = ()
         self.needed: int | None = None
         # The messages on the screen by their text, and how often each was sent.
         self._repeated: dict[str, tuple[Notification, int]] = {}
@@ -200,6 +198,10 @@ class BaseApp(TerminalApp):
         self, question: Screen[str], then: Callable[[], None], free_part: Callable[[], None] | None = None
     ) -> None:
         """Ask a question and call `then` if the answer is yes, or `free_part` if it is that one."""
+        raise NotImplementedError
+
+    def needs_of(self, found: NeedFacts) -> Needs:
+        """Return what needs a person now, of the state and of the engine's host."""
         raise NotImplementedError
 
     def start_engine(self) -> None:

@@ -31,7 +31,6 @@ from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.engine.notifications.news import LOW_DISK_SHARE, SILENT_SECONDS
 from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
@@ -387,9 +386,8 @@ def _health(app: BaseApp, detail: int) -> Pieces:
         if app.condition.health in (StateHealth.ABSENT, StateHealth.UNKNOWN):
             return (*pieces, ("no engine yet", "dim"))
         return (*pieces, (f"{app.signs.failed} engine down", "bad"))
-    silent = engine.heartbeat_at is not None and app.now() - engine.heartbeat_at > SILENT_SECONDS
     troubles = len(engine.problems) or bool(engine.problem)
-    if silent:
+    if engine.is_silent(app.now()):
         pieces.append(("engine silent", "warn"))
     elif troubles:
         pieces.append((f"engine: {plural(troubles, 'problem')}", "warn"))
@@ -403,15 +401,11 @@ def _health(app: BaseApp, detail: int) -> Pieces:
     if detail >= 3 and engine.queued:
         pieces += [(dot, "faint"), (f"{engine.queued:,} queued", "dim")]
     # The disk of the state, unless only that of the data is nearly full.
-    disks = (
-        ("disk", engine.state_disk_free, engine.state_disk_total),
-        ("data disk", engine.data_disk_free, engine.data_disk_total),
-    )
-    known = [(name, free, total) for name, free, total in disks if free is not None and total]
-    low = [one for one in known if one[1] < LOW_DISK_SHARE * one[2]]
-    if low or (known and detail >= 1):
-        name, free, _total = (low or known)[0]
-        text = f"{name} {wording.size(free)} free" if low or detail >= 2 else f"{name} {wording.size(free)}"
+    low = [disk for disk in engine.disks if disk.is_low]
+    if low or (engine.disks and detail >= 1):
+        disk = (low or engine.disks)[0]
+        size = f"{'data disk' if disk.holds == 'datasets' else 'disk'} {wording.size(disk.free)}"
+        text = f"{size} free" if low or detail >= 2 else size
         pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
     return tuple(pieces)
 

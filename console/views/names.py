@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlebench_console.competitions.registry import resembling
-from mlebench_console.engine.runs.causes import CauseGroup, read_causes
+from mlebench_console.engine.needs.causes import CauseGroup, read_causes
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import runs, sweeps
 from mlebench_console.state.database import Database

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
-from mlebench_console.console.views.concerns import NOT_TO_BE_HAD, Troubles, read_troubles
 from mlebench_console.console.views.events import (
     FEWEST_EQUAL,
     OF_ONE_TIME,
@@ -18,6 +17,7 @@ from mlebench_console.console.views.events import (
     what_happened,
 )
 from mlebench_console.console.views.sweep import listed_sweeps
+from mlebench_console.engine.needs.needs import NOT_TO_BE_HAD, NeedFacts, read_needs
 from mlebench_console.engine.needs.standing import SweepStanding, read_standings
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database
@@ -61,13 +61,13 @@ class Overview:
 
     Attributes:
         costs: those of the model calls of each sweep; none where no gateway counts them.
-        troubles: what may need a person.
+        needs: what may need a person.
         run_of: the runs of the events, by their numbers.
     """
 
     sweeps: tuple[SweepStanding, ...]
     costs: Mapping[str, SweepCosts]
-    troubles: Troubles
+    needs: NeedFacts
     events: tuple[Happening, ...]
     run_of: dict[int, Run]
 
@@ -95,7 +95,7 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
     return Overview(
         sweeps=tuple(standings),
         costs={sweep_id: found for sweep_id, found in costs.items() if found is not None},
-        troubles=read_troubles(database),
+        needs=read_needs(database),
         events=tuple(_together(happened))[:_EVENTS_SHOWN],
         run_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
     )

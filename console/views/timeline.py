@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlebench_console.console.views.sweep import listed_sweeps
-from mlebench_console.engine.runs.causes import cause_now
+from mlebench_console.engine.needs.causes import cause_now
 from mlebench_console.engine.scoreboard.timeline import Bar, Lane, Timeline, read_timeline
 from mlebench_console.state import runs, sweeps
 from mlebench_console.state.database import Database

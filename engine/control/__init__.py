@@ -17,11 +17,12 @@ from mlebench_console.engine.control.client import (
     variables_unknown_to_engine,
     withdraw,
 )
-from mlebench_console.engine.control.status import EngineStatus, GpuUse, status
+from mlebench_console.engine.control.status import Disk, EngineStatus, GpuUse, status
 from mlebench_console.engine.requests import Answer, RefusedRequest
 
 __all__ = [
     "Answer",
+    "Disk",
     "EngineGone",
     "EngineStatus",
     "GpuUse",

@@ -12,6 +12,10 @@ from mlebench_console.foundation import files, locks
 from mlebench_console.foundation.problems import StateProblem
 
 STATUS_NAME = "engine.status.json"
+# The engine writes its status every two seconds; an engine with an older status hangs.
+SILENT_SECONDS = 20.0
+# A disk with less free space than this share is reported as full.
+LOW_DISK_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,20 @@ class GpuUse:
     memory_total: int | None = None
     attempts: tuple[int, ...] = ()
     is_lost: bool = False
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A disk of the engine's host, by what it holds: the state, or the datasets."""
+
+    holds: str
+    free: int
+    total: int
+
+    @property
+    def is_low(self) -> bool:
+        """Whether it is almost full."""
+        return self.free < LOW_DISK_SHARE * self.total
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,19 @@ class EngineStatus:
     isolation: str = ""
     problem: str = ""
     problems: tuple[str, ...] = ()
+
+    @property
+    def disks(self) -> tuple[Disk, ...]:
+        """The disks of the state and of the datasets, as far as they are known."""
+        known = (
+            ("state", self.state_disk_free, self.state_disk_total),
+            ("datasets", self.data_disk_free, self.data_disk_total),
+        )
+        return tuple(Disk(holds, free, total) for holds, free, total in known if free is not None and total)
+
+    def is_silent(self, now: float) -> bool:
+        """Return whether a running engine has not written its status for so long that it must hang."""
+        return self.heartbeat_at is not None and now - self.heartbeat_at > SILENT_SECONDS
 
 
 _NAMES = frozenset(field.name for field in fields(EngineStatus))

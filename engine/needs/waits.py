@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mlebench_console.engine.runs.budgets import standings
 from mlebench_console.engine.runs.scheduling import RETRY_BACKOFF
 from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, expected_start
-from mlebench_console.foundation.conditions import HERE
+from mlebench_console.foundation.conditions import HERE, Resources
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import datasets, runs, sweeps
 from mlebench_console.state.database import Database
@@ -165,6 +165,19 @@ class QueuedRun:
                     f"{self.gpus:g} of {engine.gpus} GPUs are taken" if engine.gpus else "the host has no GPU"
                 )
                 yield _wait(WaitKind.HOST, text, "GPUs", self.gpus, engine.gpus)
+
+
+def never_fits(resources: Resources, engine: EngineStatus) -> str:
+    """Return why the engine's host can never start a run with these resources; empty if it can, or if unknown."""
+    if engine.slots is not None and resources.cpus > engine.slots + _TOLERANCE:
+        return f"each takes {resources.cpus:g} processors, and this engine has {engine.slots:g}"
+    memory, needed = engine.memory_for_runs, resources.memory_bytes or 0
+    if memory is not None and needed > memory:
+        return f"each takes {needed / 1e9:.0f} GB of memory, and this engine has {memory / 1e9:.0f} GB"
+    if engine.gpus is not None and max(resources.gpus, min(1, -resources.gpus)) > engine.gpus:
+        wanted = plural(resources.gpus, "GPU") if resources.gpus > 0 else "all GPUs"
+        return f"each takes {wanted}, and this host has {engine.gpus or 'none'}"
+    return ""
 
 
 def _wait(

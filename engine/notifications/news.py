@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, Any
 from mlebench_console.engine.settings import NotificationKind
 
 if TYPE_CHECKING:
-    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.engine.needs.need import Need
     from mlebench_console.state.database import Database
     from mlebench_console.state.event_records import Event
 
-# The engine writes its status every two seconds; an engine with an older status hangs.
-SILENT_SECONDS = 20.0
-# A disk with less free space than this share is reported as full.
-LOW_DISK_SHARE = 0.05
 _MOST_EVENTS = 500
 # For this long after a notified failure, others of the same cause are only counted, and then reported together.
 GROUPING_SECONDS = 600.0
@@ -49,13 +45,13 @@ class SeenNews:
     Attributes:
         event: the number of the last processed event.
         idle: runs that are idle, and since when.
-        troubles: of the host.
+        host: the keys of the problems of the host.
         causes: of failures, by their keys.
     """
 
     event: int = 0
     idle: dict[str, float] = field(default_factory=dict)
-    troubles: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
     causes: dict[str, NotifiedCause] = field(default_factory=dict)
 
     @classmethod
@@ -66,7 +62,7 @@ class SeenNews:
             ValueError, KeyError, TypeError: the document is not valid.
         """
         causes = {key: NotifiedCause(**cause) for key, cause in values["causes"].items()}
-        return cls(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]), causes)
+        return cls(int(values["event"]), dict(values["idle"]), tuple(values["host"]), causes)
 
 
 def everything_until_now(database: Database) -> SeenNews:
@@ -117,7 +113,7 @@ def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[New
 
 def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[News], SeenNews]:
     """Find runs that have been idle for too long, each once per idle period, all new ones in one message."""
-    from mlebench_console.engine.runs.causes import idle_since
+    from mlebench_console.engine.needs.causes import idle_since
     from mlebench_console.state import runs
     from mlebench_console.state.lifecycle import RunState
 
@@ -136,10 +132,10 @@ def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[
     return found, replace(seen, idle={name: since for name, (since, _run) in idle.items()})
 
 
-def new_full_disks(disks: Sequence[str], seen: SeenNews) -> tuple[list[News], SeenNews]:
-    """Find disks that have become full."""
-    found = [News(NotificationKind.DISK, text) for text in disks if text not in seen.troubles]
-    return found, replace(seen, troubles=tuple(disks))
+def new_of_host(found: Sequence[Need], seen: SeenNews) -> tuple[list[News], SeenNews]:
+    """Find the problems of the host that are new, such as a disk that has become full."""
+    new = [News(NotificationKind.DISK, need.text) for need in found if need.key not in seen.host]
+    return new, replace(seen, host=tuple(need.key for need in found))
 
 
 def of_events(found: Iterable[Event]) -> tuple[News, ...]:
@@ -221,25 +217,3 @@ def in_short(found: Iterable[News]) -> str:
     """Summarise news in one line: the text of the first and the number of the others."""
     texts = [each.text for each in found]
     return texts[0] + (f", and {len(texts) - 1} more" if len(texts) > 1 else "") if texts else ""
-
-
-def troubles(engine: EngineStatus | None) -> tuple[str, ...]:
-    """List the problems of the host itself, as text."""
-    if engine is None or not engine.running:
-        return ()
-    found = list(full_disks(engine))
-    if engine.runner_alive is False:
-        found.append("no runner is alive: agents continue, but nothing starts and nothing is collected")
-    return tuple(found)
-
-
-def full_disks(engine: EngineStatus) -> tuple[str, ...]:
-    """List the disks that are almost full, as text."""
-    found = []
-    for name, free, total in (
-        ("state", engine.state_disk_free, engine.state_disk_total),
-        ("datasets", engine.data_disk_free, engine.data_disk_total),
-    ):
-        if free is not None and total and free < LOW_DISK_SHARE * total:
-            found.append(f"the disk with the {name} is {100 * (1 - free / total):.0f} % full")
-    return tuple(dict.fromkeys(found))

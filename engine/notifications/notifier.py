@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from mlebench_console.engine.needs.need import Need
 from mlebench_console.engine.notifications import news
 from mlebench_console.engine.notifications.news import News, SeenNews
 from mlebench_console.engine.settings import NotificationSettings, read_table
@@ -27,7 +28,7 @@ _TRIES = 5
 _AGAIN_SECONDS = 60.0
 _LONGEST = 300
 
-FullDisks = Callable[[], tuple[str, ...]]
+FullDisks = Callable[[], tuple[Need, ...]]
 Send = Callable[[tuple[str, ...], str], None]
 
 
@@ -68,7 +69,7 @@ class Notifier:
         config_file: its `[notifications]` table is used, and read again when it changes.
         database: the state.
         clock: the time.
-        full_disks: returns the disks that are full at the moment, as text.
+        full_disks: returns the disks that are full at the moment.
         send: sends a text; may block.
     """
 
@@ -153,7 +154,7 @@ class Notifier:
 
     def _look(self, seen: SeenNews) -> tuple[list[News], SeenNews]:
         found, seen = news.new_events(self._database, seen, self._clock.now())
-        full, seen = news.new_full_disks(self._full_disks(), seen)
+        full, seen = news.new_of_host(self._full_disks(), seen)
         if self._clock.monotonic() - self._idle_looked_at >= IDLE_EVERY_SECONDS:
             self._idle_looked_at = self._clock.monotonic()
             idle, seen = news.new_idle_runs(self._database, seen, self._clock.now())

@@ -21,7 +21,7 @@ from mlebench_console.engine.datasets.limits import Limits
 from mlebench_console.engine.datasets.requests import DatasetRequests
 from mlebench_console.engine.images.builds import ImageBuilds
 from mlebench_console.engine.integrity.results import IntegrityRequests
-from mlebench_console.engine.notifications.news import full_disks
+from mlebench_console.engine.needs.need import disk_needs
 from mlebench_console.engine.notifications.notifier import Notifier
 from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places
@@ -152,7 +152,7 @@ class Supervisor:
         why_not = bubblewrap.why_unavailable()
         self._isolation = f"none: {why_not}" if why_not else "bubblewrap"
         self._status = EngineStatus()
-        self._notifier = Notifier(places.config_file, database, clock, lambda: full_disks(self._status))
+        self._notifier = Notifier(places.config_file, database, clock, lambda: disk_needs(self._status))
         self._seen_version = -1
         self._worker_events: deque[Progressed | Ended] = deque()
         self._live = self._queued = self._retrying = 0

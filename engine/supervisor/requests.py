@@ -10,6 +10,8 @@ from functools import partial
 from mlebench_console.engine.agent_snapshots import AgentSnapshots
 from mlebench_console.engine.agents import wants_obfuscated
 from mlebench_console.engine.checks import Check
+from mlebench_console.engine.needs.causes import read_causes
+from mlebench_console.engine.needs.need import is_about_runs
 from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import (
@@ -38,7 +40,6 @@ from mlebench_console.engine.requests import (
 )
 from mlebench_console.engine.runs import launching
 from mlebench_console.engine.runs.budgets import standings
-from mlebench_console.engine.runs.causes import OTHER_CONCERNS, read_causes
 from mlebench_console.engine.sweeps.checks import (
     HostCapacity,
     LaunchChecks,
@@ -356,7 +357,7 @@ class RequestDispatcher:
         """Return whether the key is no cause of runs, or one whose runs were relaunched since the operator saw it."""
         if not request.text:
             return False
-        if request.key.partition("-")[0] in OTHER_CONCERNS:
+        if not is_about_runs(request.key):
             return True
         return request.key in {cause_key(*past) for past in runs.past_causes(self._database)}
 

@@ -189,6 +189,7 @@ def test_status_tells_engine_sweeps_and_places(cli: Cli, world: Database, places
         "datasets",
         "provider_outages",
         "causes",
+        "needs",
     }
     assert set(told["engine"]) == names(EngineStatus)
     assert told["state_dir"] == str(places.state_dir)

@@ -21,9 +21,9 @@ from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.views.sweep import sweep_board
 from mlebench_console.engine import control
 from mlebench_console.engine.control import Answer
+from mlebench_console.engine.needs.causes import CauseKind, cause_now
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import ClassifyRuns, RelaunchRuns, Request, ResumeSweep, StopRuns
-from mlebench_console.engine.runs.causes import CauseKind, cause_now
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.state import requests, runs, transitions
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from mlebench_console.competitions import registry
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.needs.causes import IDLE_SECONDS, read_causes
+from mlebench_console.engine.needs.need import Need, disk_needs
 from mlebench_console.engine.notifications import notifier
 from mlebench_console.engine.notifications import notifier as notifier_module
 from mlebench_console.engine.notifications.news import GROUPING_SECONDS, in_short, of_events
 from mlebench_console.engine.notifications.notifier import NOTE_NAME, Notifier
 from mlebench_console.engine.places import Places
-from mlebench_console.engine.runs.causes import IDLE_SECONDS, read_causes
 from mlebench_console.engine.settings import NotificationKind, NotificationSettings, read_table
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, ProblemRecord, UsageProblem
 from mlebench_console.state import acknowledgements, datasets, events, transitions
@@ -71,11 +73,11 @@ class Setup:
     config: Path
     post: Post = field(default_factory=Post)
     clock: Clock = field(default_factory=Clock)
-    troubles: tuple[str, ...] = ()
+    full_disks: tuple[Need, ...] = ()
 
     def notifier(self) -> Notifier:
         return Notifier(
-            self.config, self.world.database, self.clock, lambda: self.troubles, send=self.post.send
+            self.config, self.world.database, self.clock, lambda: self.full_disks, send=self.post.send
         )
 
     def fail(self, seed: int, text: str = "boom") -> None:
@@ -175,13 +177,18 @@ def test_a_full_disk_is_told_when_it_becomes_so(setup: Setup) -> None:
     made = setup.notifier()
     settle(made)
     setup.post.sent.clear()
-    setup.troubles = ("the disk with the state is 97 % full",)
+    full = [
+        disk_needs(EngineStatus(running=True, state_disk_free=free, state_disk_total=100)) for free in (3, 2)
+    ]
+    setup.full_disks = full[0]
     settle(made)
+    settle(made)
+    setup.full_disks = full[1]  # fuller, which is not news
     settle(made)
     assert setup.post.sent == ["the disk with the state is 97 % full"]
-    setup.troubles = ()
+    setup.full_disks = ()
     settle(made)
-    setup.troubles = ("the disk with the state is 97 % full",)
+    setup.full_disks = full[0]
     settle(made)
     assert len(setup.post.sent) == 2
 
@@ -209,7 +216,7 @@ def test_a_wrong_config_is_told_and_the_last_good_one_stays(setup: Setup) -> Non
     assert settle(made) == [] and len(setup.post.sent) == 1
 
 
-@pytest.mark.parametrize("note", ["", "[]", '{"event": "x", "idle": {}, "troubles": []}', "{"])
+@pytest.mark.parametrize("note", ["", "[]", '{"event": "x", "idle": {}, "host": []}', "{"])
 def test_a_damaged_note_begins_anew_without_a_flood(setup: Setup, note: str) -> None:
     (setup.world.database.path.parent / NOTE_NAME).write_text(note)
     setup.fail(2)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.control import EngineStatus
-from mlebench_console.engine.notifications.news import troubles
+from mlebench_console.engine.needs.need import host_needs
 from mlebench_console.engine.placements import here as here_module
 from mlebench_console.engine.placements.here import Here
 from mlebench_console.environment.runner import protocol
@@ -43,7 +43,8 @@ def here(tmp_path: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def alarms(here: Here) -> tuple[str, ...]:
-    return troubles(EngineStatus(running=True, runner_alive=here.runner_alive))
+    status = EngineStatus(running=True, runner_alive=here.runner_alive)
+    return tuple(need.text for need in host_needs(status, 0.0))
 
 
 def wait(here: Here, clock: FrozenClock, seconds: float) -> None:

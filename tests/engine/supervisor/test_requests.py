@@ -18,6 +18,7 @@ from mlebench_console.engine.agent_snapshots import AgentSnapshots
 from mlebench_console.engine.control import Answer, EngineStatus, RefusedRequest
 from mlebench_console.engine.datasets import Capacity, DatasetQueue
 from mlebench_console.engine.datasets.requests import DatasetRequests
+from mlebench_console.engine.needs.causes import read_causes
 from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import (
@@ -41,7 +42,6 @@ from mlebench_console.engine.requests import (
     WithdrawAcknowledgement,
     file_request,
 )
-from mlebench_console.engine.runs.causes import read_causes
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.engine.supervisor.requests import RequestDispatcher
 from mlebench_console.engine.sweeps.checks import HostCapacity

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlebench_console.console.nouns.cause import group_text
+from mlebench_console.engine.needs.causes import CauseKind, group_by_cause, read_causes
 from mlebench_console.engine.places import Places
-from mlebench_console.engine.runs.causes import CauseKind, group_by_cause, read_causes
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state import acknowledgements, runs
 from mlebench_console.state.lifecycle import FailureClass, RunState

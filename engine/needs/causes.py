@@ -50,8 +50,6 @@ class CauseKind(StrEnum):
 
 # Agents' own failures: they are results, and nobody has to fix them.
 OWN_FAILURES = frozenset(CauseKind(each) for each in FailureClass) - {CauseKind.INFRASTRUCTURE}
-# The prefixes of acknowledgement keys of what else needs a person; consoles find these concerns and send their text.
-OTHER_CONCERNS = ("host", "provider", "shared_budget", "kaggle", "dataset", "job")
 _ORDER = {kind: place for place, kind in enumerate(CauseKind)}
 
 
