@@ -13,13 +13,15 @@ class Hardware:
         cpu_model: of the host's processors.
         cpus: the number of the host's processors; the sweep says how many the attempt may use.
         memory_bytes: the host's memory; the sweep says how much the attempt may use.
-        gpus: the leased devices, each with its driver's name for it and its memory.
+        gpus: the leased devices, each with its driver's name for it and its memory, for people.
+        gpu_memory_bytes: the memory of all of them.
     """
 
     cpu_model: str = ""
     cpus: int | None = None
     memory_bytes: int | None = None
     gpus: tuple[str, ...] = ()
+    gpu_memory_bytes: int | None = None
 
     def in_words(self) -> str:
         """Return a description in one line; empty where nothing is known."""

@@ -288,8 +288,9 @@ def _earned(outcome: Callable[[Run], Outcome | None]) -> Callable[[RunRow, str],
 
     def matches(row: RunRow, value: str) -> bool:
         found = outcome(row.run)
-        text = "" if found is None else found.replace("_", " ")
-        return bool(value) and (text.startswith(value) or (value == "medal" and found in MEDALS))
+        if not value or found is None:
+            return False
+        return found.startswith(value.replace(" ", "_")) or (value == "medal" and found in MEDALS)
 
     return matches
 

@@ -139,7 +139,9 @@ def _seeds(row: Row, drawing: Drawing) -> Cell:
     """Return the number of seeds and their reliability; that of a published row is empty."""
     if not is_ours(row):
         return ""
-    done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
+    planned = row.seeds_planned
+    done = f"{row.seeds_done} of {planned}" if planned else f"{row.seeds_done}"
+    brief = f"{row.seeds_done}/{planned}" if planned else done
     if row.conflict:
         return Rest(
             ((done, "dim"),), (("  ", "text"), (row.conflict, "bad")), shorter=((row.conflict, "bad"),)
@@ -154,7 +156,7 @@ def _seeds(row: Row, drawing: Drawing) -> Cell:
         (
             (*head, *running, *rerolled),
             (*head, *sign, *short),
-            (*demo, (done.replace(" of ", "/"), "dim"), *sign),
+            (*demo, (brief, "dim"), *sign),
         )
     )
 

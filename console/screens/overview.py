@@ -646,8 +646,8 @@ class _Drawing:
                 return what(need)
             text, name, sweep_name = _text_of(group, self.now), which(need), sweep(need)
             # The sweep is left out first, then the end of a name before its seed, then all of it.
-            begin, space, seed = name.partition(" s")
-            begin, seed = (begin, space + seed) if len(group.runs) == 1 else (name, "")
+            only = group.runs[0] if len(group.runs) == 1 else None
+            begin, seed = (name, "") if only is None else (only.competition_id, f" s{only.seed}")
             widths = range(cell_len(begin) - 1, 9, -1)
             cuts = [fit(begin, cells, ellipsis=self.signs.ellipsis) + seed for cells in widths]
             behind = [f"  {name}  {sweep_name}", f"  {name}", *(f"  {each}" for each in cuts), ""]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -1097,22 +1096,12 @@ class _Kind:
         )
 
 
-def _gpu_memory(attempt: Attempt | None) -> float:
-    """Return the memory of an attempt's GPUs in bytes; 0 where it is unknown."""
-    names = attempt.hardware.gpus if attempt is not None and attempt.hardware is not None else ()
-    found = [_GPU_MEMORY.search(name) for name in names]
-    return float(sum(int(each[1]) << 30 for each in found if each)) if all(found) else 0.0
-
-
-# How the name of a device ends: `NVIDIA A10, 24 GiB`.
-_GPU_MEMORY = re.compile(r", (\d+) GiB$")
-
-
 def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
     """Return the measured resources of the latest attempt, the scarcest first."""
     resources = facts.sweep.conditions.resources
     memory = f" of {wording.size(resources.memory_bytes)}" if resources.memory_bytes else ""
-    of_gpus = _gpu_memory(facts.attempt)
+    hardware = None if facts.attempt is None else facts.attempt.hardware
+    of_gpus = float((hardware.gpu_memory_bytes if hardware is not None else None) or 0)
     kinds = [
         _Kind("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %", full=100.0),
         _Kind(

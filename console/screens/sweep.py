@@ -1040,7 +1040,7 @@ def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
     told = wording.medals(group.interim, group.any_medal, signs.plus_minus)
     is_final = group.interim is not None and group.interim.is_final
     role: Role = "text" if is_final else "dim"
-    medal, shorter = told[1 if is_final else 4], told[-1].removesuffix(" medals")
+    medal, shorter = told[1 if is_final else 4], told[-1]
     return [
         ((label, "dim"),),
         *shares,

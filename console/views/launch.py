@@ -148,16 +148,23 @@ def agents_known(agents_dir: str) -> tuple[Agent, ...]:
     return find_agents(agents_folders(agents_dir)).agents
 
 
+def _labelled(name: str, problem: Problem) -> Problem:
+    """Return the problem of a field with the field's label, as it is listed among all checks."""
+    label = next(option.form.label for option in FORM_OPTIONS if option.name == name and option.form)
+    return UsageProblem(f"{label}: {problem.what}", problem.why, problem.next_step)
+
+
 def compose(form: LaunchForm, places: Places, engine: EngineStatus | None) -> Composed:
     """Parse and check a form; waits for the disk, and for Docker if that is checked."""
     options, problems = form.options()
+    wrong = [failed(_labelled(name, problem)) for name, problem in problems.items()]
     chosen: tuple[str, ...] = ()
     if "competitions" not in problems:
         try:
             chosen = _competitions(options.competitions)
         except Problem as problem:
             problems["competitions"] = problem
-    wrong = [failed(problem) for problem in problems.values()]
+            wrong.append(failed(problem))
     why = {name: problem.what for name, problem in problems.items()}
     if options.agent:
         try:

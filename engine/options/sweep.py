@@ -143,7 +143,7 @@ class Option:
         assert self.form is not None  # only options of the form are parsed
         if self.typed_choices and typed not in self.typed_choices:
             known = ", ".join(self.typed_choices[:-1]) + f" or {self.typed_choices[-1]}"
-            raise UsageProblem(f"{self.form.label}: '{typed}' is not {known}")
+            raise UsageProblem(f"'{typed}' is not {known}")
         if self.type is bool:
             return True if typed == _YES else None
         if self.type is str:
@@ -151,14 +151,10 @@ class Option:
         assert self.bounds is not None  # of numbers
         try:
             value = read_duration(typed) / self.unit if self.is_duration else self.type(typed)
-        except UsageProblem as problem:
-            raise UsageProblem(
-                f"{self.form.label}: {problem.what}", problem.why, problem.next_step
-            ) from problem
         except ValueError:
             value = math.nan
         if not self.bounds.allow(value):
-            raise UsageProblem(f"{self.form.label}: '{typed}' is not {self.bounds.expected}")
+            raise UsageProblem(f"'{typed}' is not {self.bounds.expected}")
         return value
 
     def to_text(self, value: Any) -> str:

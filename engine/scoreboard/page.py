@@ -164,13 +164,8 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: i
 def _cell(tag: str, text: str, place: int, width: int, numbers: int) -> str:
     number = " class='number'" if place >= width - numbers else ""
     if len(text) > _LONGEST_SHOWN:
-        head, _, rest = text.partition(": ")
-        summary, hidden = (
-            (head, rest) if rest and len(head) < _LONGEST_SUMMARY else (text[:_LONGEST_SUMMARY] + "…", text)
-        )
-        return (
-            f"<{tag}{number}><details><summary>{escape(summary)}</summary>{escape(hidden)}</details></{tag}>"
-        )
+        summary = f"{text[:_LONGEST_SUMMARY]}…"
+        return f"<{tag}{number}><details><summary>{escape(summary)}</summary>{escape(text)}</details></{tag}>"
     return f"<{tag}{number}>{escape(text)}</{tag}>"
 
 

@@ -172,15 +172,12 @@ class LabelledField(Widget):
     def show_problem(self, why: str) -> None:
         """Show beside the field why its value is wrong, if there is room beside the typed text; empty clears it."""
         width = max(10, round(0.6 * self.size.width) - 2)
-        shown = why.removeprefix(f"{self._text}: ")
         left = self.size.width - self._label_width - width - 2
         self.set_class(bool(why) and cell_len(self.query_one(Field).value) < left, "-wrong")
         sign = self.app.signs.failed if why else ""
         gap = " " if why and cell_len(self._text) + 2 < self._label_width else ""
         self._label.show(((f"{self._text}{gap}{sign}", "bad" if why else "dim"),))
-        self._why.show(
-            ((foreign(f" {shown}", width, ellipsis=self.app.signs.ellipsis), "bad"),) if why else ()
-        )
+        self._why.show(((foreign(f" {why}", width, ellipsis=self.app.signs.ellipsis), "bad"),) if why else ())
 
 
 class LastWord(Suggester):

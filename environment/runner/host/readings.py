@@ -95,11 +95,14 @@ def network_bytes(process: int, proc: Path = Path("/proc")) -> int | None:
 def hardware_of(gpu_uuids: tuple[str, ...], reader: GpuReader) -> Hardware:
     """Return the host's processors and memory, and the devices with these ids; without ids no driver is called."""
     known = {gpu.uuid: gpu for gpu in reader()} if gpu_uuids else {}
+    leased = [known[uuid] for uuid in gpu_uuids if uuid in known]
+    memories = [gpu.memory_total for gpu in leased if gpu.memory_total is not None]
     return Hardware(
         cpu_model=_cpu_model(),
         cpus=os.cpu_count(),
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-        gpus=tuple(_gpu_in_words(known[uuid]) for uuid in gpu_uuids if uuid in known),
+        gpus=tuple(map(_gpu_in_words, leased)),
+        gpu_memory_bytes=sum(memories) if memories and len(memories) == len(gpu_uuids) else None,
     )
 
 

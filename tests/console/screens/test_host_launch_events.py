@@ -192,10 +192,12 @@ async def test_the_field_that_is_typed_into_says_what_it_is_for_and_which_texts_
 
 
 def test_what_is_not_one_of_its_choices_is_told_of_the_field_itself(places: Places) -> None:
-    wrong = compose(drafted(agent="none-such", network="air", record_calls="maybe"), places, RUNNING).wrong
+    composed = compose(drafted(agent="none-such", network="air", record_calls="maybe"), places, RUNNING)
+    wrong = composed.wrong
+    assert "network: 'air' is not none, models or open" in [check.text for check in composed.checks]
     assert wrong["agent"] == "agent 'none-such' is not known"
-    assert wrong["network"] == "network: 'air' is not none, models or open"
-    assert wrong["record_calls"] == "record calls: 'maybe' is not yes or no"
+    assert wrong["network"] == "'air' is not none, models or open"
+    assert wrong["record_calls"] == "'maybe' is not yes or no"
 
 
 async def test_the_host_leaves_out_what_was_never_measured_and_says_what_that_is(
