@@ -195,6 +195,9 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
+    from mlebench_console.console.nouns.need import need_text
+    from mlebench_console.engine.control import status
+    from mlebench_console.engine.needs.needs import needs, read_needs
     from mlebench_console.engine.scoreboard.page import page_of
     from mlebench_console.engine.scoreboard.published import published_rows
     from mlebench_console.engine.scoreboard.timeline import read_timeline
@@ -205,12 +208,15 @@ def report(
     row = row_of(evidence, pad_missing=pad)
     places = places_of(context)
     published, prices = published_rows(places.state_dir), read_table(places.config_file, Prices)
-    timeline = None
+    timeline, now = None, time.time()
+    texts: list[str] = []
     if evidence.sweep_ids:
         with reading_state(context) as database:
             chosen = [sweeps.get(database, name) for name in evidence.sweep_ids]
-            timeline = read_timeline(database, chosen, time.time())
-    page = page_of(evidence, row, published=published, prices=prices, timeline=timeline)
+            timeline = read_timeline(database, chosen, now)
+            needed = needs(read_needs(database), status(places), now).of_sweeps(evidence.sweep_ids)
+            texts = [need_text(need, now) for need in needed]
+    page = page_of(evidence, row, published=published, prices=prices, timeline=timeline, needs=texts)
     _write_file(output, page)
     _say_written((output,), json=json)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -86,6 +86,15 @@ class Needs:
     def every(self) -> tuple[Need, ...]:
         """All of them."""
         return (*self.needed, *self.own, *self.acknowledged)
+
+    def of_sweeps(self, sweep_ids: Collection[str]) -> tuple[Need, ...]:
+        """What somebody has to fix in these sweeps."""
+        return tuple(
+            need
+            for need in self.needed
+            if need.sweep_id in sweep_ids
+            or (need.group is not None and not set(sweep_ids).isdisjoint(need.group.sweep_ids))
+        )
 
 
 def read_needs(database: Database) -> NeedFacts:

@@ -54,8 +54,9 @@ def page_of(
     published: Sequence[Row] = (),
     prices: Prices | None = None,
     timeline: Timeline | None = None,
+    needs: Sequence[str] = (),
 ) -> str:
-    """Return the page; logs of own runs are linked, not copied. The timeline covers own runs only."""
+    """Return the page; logs of own runs are linked, not copied. Timeline and needs cover own runs only."""
     disclosure = disclose(evidence, row)
     insight = insight_of(evidence, prices)
     title = escape(visible(row.name))
@@ -64,6 +65,7 @@ def page_of(
     own = {"its own": row.own} if row.own is not None and is_part else {}
     sections = (
         _heading(row),
+        _section("Needs a person", _table((), [(visible(text),) for text in needs])),
         _section("Row", _row_table(row, published)),
         _section("By split", _standings(own | dict(row.columns)), _INTERVALS),
         _plots(evidence, row),

@@ -118,3 +118,19 @@ def test_what_is_acknowledged_is_kept_apart_and_keys_say_whether_they_are_of_run
     again = needs(read_needs(world.database), UP, NOW)
     assert [need.key for need in again.acknowledged] == [kaggle.key]
     assert kaggle.key not in [need.key for need in again.needed]
+
+
+def test_a_report_lists_what_its_sweeps_need(world: World, places: Places) -> None:
+    listed = needs(read_needs(world.database), UP, NOW)
+    (lost,) = listed.of_sweeps(("dummy-2",))
+    assert lost.group is not None and "dummy-2" in lost.group.sweep_ids
+    assert listed.of_sweeps(()) == ()
+    page = places.state_dir / "report.html"
+    flags = (
+        f"--state-dir={places.state_dir}",
+        f"--data-dir={places.data_dir}",
+        f"--config={places.config_file}",
+    )
+    assert run([*flags, "report", "dummy-2", "-o", str(page)]) == 0
+    assert "Needs a person" in page.read_text()
+    assert lost.text.split(":")[0] in page.read_text()
