@@ -25,11 +25,11 @@ _MEMORY = Path("/dev/shm")
 _PREPARE = """
 import shutil, sys
 from pathlib import Path
-from mlebench_console.engine.datasets.plans import Options
+from mlebench_console.state.records import PreparationOptions
 from mlebench_console.engine.datasets.preparing import prepare
 competition_id, data = sys.argv[1:3]
 shutil.rmtree(Path(data, competition_id, "prepared"), ignore_errors=True)
-prepare(competition_id, data_dir=data, options=Options(verify=False))
+prepare(competition_id, data_dir=data, options=PreparationOptions(verify=False))
 """
 _COPY = (
     "import shutil, subprocess, sys; shutil.rmtree(sys.argv[2], ignore_errors=True);"

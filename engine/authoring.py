@@ -30,12 +30,12 @@ from mlebench_console.competitions.judging import GradeRequest, Judgement, judge
 from mlebench_console.competitions.model import EDITIONS, Competition, Edition, Parameter
 from mlebench_console.competitions.task import line_at_fault
 from mlebench_console.engine.checks import Check, Health
-from mlebench_console.engine.datasets.plans import Options
 from mlebench_console.engine.datasets.preparing import prepare
 from mlebench_console.engine.grading.report import SCORE_DECIMALS
 from mlebench_console.engine.images.building import PACKAGES_OF_THE_GRADER
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
 from mlebench_console.foundation.workers import Ended, ReportProgress, WorkerPool
+from mlebench_console.state.records import PreparationOptions
 
 SEED = 1
 _ANSWERED = ("scored", "rejected", "not_csv", "too_large")
@@ -177,7 +177,7 @@ class _EditionCheck:
 
     def _prepare(self) -> Check:
         began = time.perf_counter()
-        options = Options(str(self.raw), verify=False)
+        options = PreparationOptions(str(self.raw), verify=False)
         try:
             self.prepared = prepare(
                 self.competition.id,
@@ -576,7 +576,7 @@ def prepare_in_worker(
 ) -> str:
     """Prepare in this process, which is a worker's child, and return the prepared folder."""
     del report_progress
-    options = Options(raw, verify=False)
+    options = PreparationOptions(raw, verify=False)
     return str(
         prepare(competition_id, data_dir=data_dir, edition=edition, parameters=parameters, options=options)
     )
@@ -608,7 +608,7 @@ def write_vectors(
     with tempfile.TemporaryDirectory(prefix="competition-vectors-") as work:
         made = Path(work, "vectors")
         (made / "submissions").mkdir(parents=True)
-        options = Options(str(raw), verify=False)
+        options = PreparationOptions(str(raw), verify=False)
         prepared = prepare(competition_id, data_dir=Path(work, "v1"), parameters=parameters, options=options)
         _write_json(made / "prepared.json", _described(prepared))
         if not competition.excluded:

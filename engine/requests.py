@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 from mlebench_console.competitions.model import Edition
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.fields import FieldError, read_fields
-from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.foundation.problems import Problem, ProblemRecord, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import requests
 from mlebench_console.state.annotations import Annotation
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import Layer
 from mlebench_console.state.lifecycle import FailureClass
-from mlebench_console.state.records import SweepSpec, VerificationKind
+from mlebench_console.state.records import PreparationOptions, SweepSpec, VerificationKind
 from mlebench_console.state.usage.budgets import BudgetScope
 
 _KINDS: dict[str, type[Request]] = {}
@@ -115,12 +115,13 @@ class RefusedRequest(UsageProblem):
     @staticmethod
     def to_text(problem: Problem) -> str:
         """Return a refusal as text for the state."""
-        return json.dumps({"what": problem.what, "why": problem.why, "next_step": problem.next_step})
+        return json.dumps(asdict(problem.record))
 
     @classmethod
     def from_text(cls, text: str) -> RefusedRequest:
         """Read back what `to_text` wrote."""
-        return cls(**json.loads(text))
+        record = ProblemRecord(**json.loads(text))
+        return cls(record.what, record.why, record.next_step, subject=record.subject)
 
 
 Handler = Callable[[Any, str], Answer | None]
@@ -327,21 +328,15 @@ class PrepareDatasets(DatasetsRequest, kind="dataset.prepare"):
     """Download and prepare datasets.
 
     Attributes:
-        raw_dir: an extracted Kaggle folder; empty: data from the data directory or Kaggle are used.
-        mirror: where prepared datasets are copied from; empty: they are prepared here.
+        options: of all of them; the source may be a folder with a folder or zip for each.
         again: prepare datasets again that are prepared.
         priority: higher priorities are prepared first.
         jobs: how many datasets are prepared at once from now on.
         keep_going: whether to continue with the others if one can't be started; by default if there are others.
     """
 
-    raw_dir: str = ""
-    mirror: str = ""
+    options: PreparationOptions = field(default_factory=PreparationOptions)
     again: bool = False
-    skip_verification: bool = False
-    keep_raw: bool = False
-    discard_zip: bool = False
-    descriptions: str | None = None
     jobs: int | None = None
     priority: int = 0
     keep_going: bool | None = None

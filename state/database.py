@@ -29,7 +29,17 @@ NETWORK_FILE_SYSTEMS = frozenset(
 SCHEMA_VERSION = 22
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset(
-    {"arguments", "findings", "hardware", "problem_subject", "report", "spec", "tags", "unenforced"}
+    {
+        "arguments",
+        "findings",
+        "hardware",
+        "problem_subject",
+        "options",
+        "report",
+        "spec",
+        "tags",
+        "unenforced",
+    }
 )
 
 Values = Sequence[Any] | Mapping[str, Any]

@@ -7,9 +7,16 @@ from dataclasses import asdict, dataclass
 
 from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.state import events
-from mlebench_console.state.database import Database
+from mlebench_console.state.database import Database, to_json
 from mlebench_console.state.event_records import DatasetChanged, EventKind
-from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
+from mlebench_console.state.records import (
+    Dataset,
+    DatasetState,
+    DatasetStep,
+    KaggleState,
+    PreparationOptions,
+    StepState,
+)
 
 # The text of an event for a dataset that has reached a state; a problem says more about the last two.
 _EVENT_TEXTS = {
@@ -35,17 +42,23 @@ class Progress:
 
 
 def request(
-    database: Database, competition_id: str, edition: str, *, steps: Sequence[str], source: str, now: float
+    database: Database,
+    competition_id: str,
+    edition: str,
+    *,
+    steps: Sequence[str],
+    options: PreparationOptions,
+    now: float,
 ) -> None:
     """Request a dataset: it waits, with all steps reset, whatever its state was before."""
     with database.transaction():
         database.execute(
-            "INSERT INTO datasets (competition_id, edition, state, source, requested_at, updated_at)"
+            "INSERT INTO datasets (competition_id, edition, state, options, requested_at, updated_at)"
             " VALUES (?, ?, 'waiting', ?, ?, ?) ON CONFLICT (competition_id, edition) DO UPDATE SET"
             " state = 'waiting', problem_code = '', problem_what = '', problem_why = '', problem_next = '',"
-            " source = excluded.source, requested_at = excluded.requested_at,"
+            " options = excluded.options, requested_at = excluded.requested_at,"
             " updated_at = excluded.updated_at, failures = 0, failing_since = NULL, retry_at = NULL",
-            (competition_id, edition, source, now, now),
+            (competition_id, edition, to_json(options), now, now),
         )
         _set_steps(database, competition_id, edition, steps, StepState.WAITING)
         text = event_text("requested", edition)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -421,11 +421,32 @@ class VerificationKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class PreparationOptions:
+    """How a dataset is prepared, as it was requested; kept, so that a restart continues in the same way.
+
+    Attributes:
+        source: of its raw data: `demo`, an extracted Kaggle folder or its zip, or a folder of such; empty: the data
+            directory or Kaggle.
+        verify: compare with the known checksums; None: if they apply, that is, for Kaggle's own zip.
+        keep_raw: leave the extracted files in `raw/`.
+        discard_zip: remove the zip when the dataset is prepared.
+        descriptions: the description beside the data: `ours`, `obfuscated`, `kaggle`, or a folder; empty: ours.
+        mirror: where the prepared dataset is copied from; empty: it is prepared here.
+    """
+
+    source: str = ""
+    verify: bool | None = None
+    keep_raw: bool = False
+    discard_zip: bool = False
+    descriptions: str = ""
+    mirror: str = ""
+
+
+@dataclass(frozen=True)
 class Dataset:
     """One competition's data in one edition.
 
     Attributes:
-        source: the options of its preparation, in a form that the engine reads.
         priority: among requested ones; higher goes first.
         problem_code: the class of its problem, or of what it waits for; empty if there is none.
         verification: the kind of its last verification; empty if there was none.
@@ -438,7 +459,7 @@ class Dataset:
     competition_id: str
     edition: str
     state: DatasetState
-    source: str = ""
+    options: PreparationOptions = field(default_factory=PreparationOptions)
     bytes_on_disk: int | None = None
     requested_at: float | None = None
     prepared_at: float | None = None

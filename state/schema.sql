@@ -8,7 +8,7 @@ CREATE TABLE datasets (
     problem_what   TEXT NOT NULL DEFAULT '',
     problem_why    TEXT NOT NULL DEFAULT '',
     problem_next   TEXT NOT NULL DEFAULT '',
-    source         TEXT NOT NULL DEFAULT '',
+    options        TEXT NOT NULL DEFAULT '{}',
     bytes_on_disk  INTEGER,
     requested_at   REAL,
     prepared_at    REAL,

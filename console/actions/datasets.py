@@ -22,7 +22,7 @@ from mlebench_console.engine.requests import (
     VerifyDatasets,
 )
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.records import DatasetState, VerificationKind
+from mlebench_console.state.records import DatasetState, PreparationOptions, VerificationKind
 
 _NONE_PREPARED = "none of these is prepared"
 _CANNOT_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
@@ -47,7 +47,9 @@ def prepare_raw(competition_ids: Sequence[str], raw: Path, edition: str = "v1") 
     place = raw.expanduser().absolute()
     require_raw(place, competition_ids)
     request = PrepareDatasets(
-        competition_ids=tuple(competition_ids), edition=edition_named(edition), raw_dir=str(place)
+        competition_ids=tuple(competition_ids),
+        edition=edition_named(edition),
+        options=PreparationOptions(source=str(place)),
     )
     return Action((request,))
 

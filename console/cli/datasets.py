@@ -35,6 +35,7 @@ from mlebench_console.console.cli.output import (
 )
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
+from mlebench_console.state.records import PreparationOptions
 
 if TYPE_CHECKING:
     from mlebench_console.competitions.model import Edition
@@ -239,7 +240,9 @@ def _prepare_unverified(places: Places, base: Path, missing: Sequence[str], *, j
         engine_for(places, base) as used,
         progress_display(lambda row: row.is_busy, lines, json=json) as show,
     ):
-        request = PrepareDatasets(competition_ids=tuple(missing), skip_verification=True, keep_going=True)
+        request = PrepareDatasets(
+            competition_ids=tuple(missing), options=PreparationOptions(verify=False), keep_going=True
+        )
         prepare_and_watch(used, request, show)
 
 
@@ -410,7 +413,11 @@ def import_datasets(
         ):
             for of, ids in missing_by_edition.items():
                 request = PrepareDatasets(
-                    competition_ids=tuple(ids), edition=of, mirror=place, again=again, keep_going=True
+                    competition_ids=tuple(ids),
+                    edition=of,
+                    options=PreparationOptions(mirror=place),
+                    again=again,
+                    keep_going=True,
                 )
                 for row in prepare_and_watch(used, request, show):
                     states[row.key] = row.state.value, row.problem

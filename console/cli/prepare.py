@@ -22,6 +22,7 @@ from mlebench_console.console.cli.common import (
 )
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state.records import PreparationOptions
 
 if TYPE_CHECKING:
     from mlebench_console.competitions.model import Edition
@@ -144,12 +145,14 @@ def prepare(
     request = PrepareDatasets(
         competition_ids=tuple(chosen),
         edition=edition,
-        raw_dir="" if raw is None else str(raw.absolute()),
+        options=PreparationOptions(
+            source="" if raw is None else str(raw.absolute()),
+            verify=False if skip_verification or overwrite_checksums else None,
+            keep_raw=keep_raw,
+            discard_zip=discard_zip,
+            descriptions=descriptions or "",
+        ),
         again=again or overwrite_checksums,
-        skip_verification=skip_verification or overwrite_checksums,
-        keep_raw=keep_raw,
-        discard_zip=discard_zip,
-        descriptions=descriptions,
         jobs=jobs,
         priority=priority,
         keep_going=True,
@@ -277,7 +280,7 @@ def _prepare(
     missing = tuple(one for one in chosen if one not in there)
     if missing:
         _say_other_edition(missing, base, edition)
-        if not (json or request.raw_dir):
+        if not (json or request.options.source):
             _say_sizes(missing, base, edition)
         lines = PlainLines().show
         with (
@@ -343,10 +346,7 @@ def _how_it_differs(
             folder,
             deep=verify,
             report=report if verify else None,
-            descriptions=request.descriptions,
-            raw_given=bool(request.raw_dir),
-            keep_raw=request.keep_raw,
-            discard_zip=request.discard_zip,
+            options=request.options,
         )
     except DataProblem as problem:
         return problem.record.without_subject().cause

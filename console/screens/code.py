@@ -355,7 +355,7 @@ def _first_lines(code: VersionCode, kept: KeptFile) -> tuple[Pieces, ...]:
 
 
 def _problem(problem: Problem, width: int, hint: str) -> Iterator[Line]:
-    what = f"{problem.what}: {problem.why}" if problem.why else problem.what
+    what = problem.cause
     parts: tuple[Piece, ...] = ((what, "warn"), (hint, "dim"))
     for text, role in parts:
         yield from (Line(((f"  {part}", role),)) for part in cells_of(plain(text), max(20, width - 4)))

@@ -434,7 +434,7 @@ def _troubles(app: BaseApp) -> list[Piece]:
         found.append((f"the state has not answered for {since}; what you see may be outdated", "warn"))
     elif condition.health is StateHealth.BAD and condition.problem is not None:
         problem = condition.problem
-        found.append((f"{problem.what}: {problem.why}" if problem.why else problem.what, "bad"))
+        found.append((problem.cause, "bad"))
         if problem.next_step:
             found.append((problem.next_step, "dim"))
     elif engine is not None and engine.problem:

@@ -3,6 +3,7 @@
 from mlebench_console.engine.datasets.plans import (
     Plan,
     is_ready,
+    options_of,
     plan,
     record_prepared,
     request,
@@ -10,4 +11,14 @@ from mlebench_console.engine.datasets.plans import (
 from mlebench_console.engine.datasets.queue import Capacity, DatasetQueue
 from mlebench_console.engine.datasets.steps import STEPS
 
-__all__ = ["STEPS", "Capacity", "DatasetQueue", "Plan", "is_ready", "plan", "record_prepared", "request"]
+__all__ = [
+    "STEPS",
+    "Capacity",
+    "DatasetQueue",
+    "Plan",
+    "is_ready",
+    "options_of",
+    "plan",
+    "record_prepared",
+    "request",
+]

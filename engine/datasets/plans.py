@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Edition
-from mlebench_console.engine.datasets.prepared.descriptions import OURS
 from mlebench_console.engine.datasets.sources.access import AccessState, access_of
 from mlebench_console.engine.datasets.steps import CHECK, DOWNLOAD, EXTRACT, PREPARE, STEPS, VERIFY
 from mlebench_console.engine.kaggle import CredentialsRefused
@@ -20,39 +18,9 @@ from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database
 from mlebench_console.state.datasets import Progress
-from mlebench_console.state.records import Dataset, DatasetState, StepState
+from mlebench_console.state.records import Dataset, DatasetState, PreparationOptions, StepState, SweepSpec
 
 DEMO = DEMO_DATA
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of a request, stored with the dataset, so that a restart continues in the same way.
-
-    Attributes:
-        source: `demo`, an extracted Kaggle folder, its zip, or empty for data from the data directory or Kaggle.
-        verify: compare with the known checksums; None: if they apply, that is, for Kaggle's own zip.
-        keep_raw: leave the extracted files in `raw/`.
-        discard_zip: remove the zip when the dataset is prepared.
-        descriptions: the description beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
-        mirror: where the prepared dataset is copied from; empty: it is prepared here.
-    """
-
-    source: str = ""
-    verify: bool | None = None
-    keep_raw: bool = False
-    discard_zip: bool = False
-    descriptions: str = OURS
-    mirror: str = ""
-
-    def to_text(self) -> str:
-        """Format them for the state."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_text(cls, text: str) -> Options:
-        """Read back what `to_text` wrote; the defaults of a dataset that was found on disk, which has none."""
-        return cls(**json.loads(text)) if text else cls()
 
 
 def given_raw(given: Path, competition_id: str) -> Path:
@@ -103,7 +71,7 @@ class Plan:
 
     competition_id: str
     edition: Edition
-    options: Options
+    options: PreparationOptions
     download: bool
 
     @property
@@ -122,28 +90,20 @@ def plan(
     competition_id: str,
     edition: Edition,
     data_dir: Path,
-    *,
-    raw_dir: str = "",
-    demo: bool = False,
-    options: Options | None = None,
+    options: PreparationOptions | None = None,
 ) -> Plan:
     """Plan how a dataset is prepared, by the source of its raw data.
-
-    `raw_dir` is an extracted Kaggle folder or its zip, or a folder with one of these for each competition id; raw data
-    of the demo are generated.
 
     Raises:
         Problem: the competition is not known, or it has no raw data.
     """
     competition = registry.get(competition_id)
     registry.load_task(competition)
-    wanted = options or Options()
-    if wanted.mirror:
+    wanted = options or PreparationOptions()
+    if wanted.mirror or wanted.source == DEMO:
         return Plan(competition.id, edition, wanted, download=False)
-    if demo:
-        return Plan(competition.id, edition, replace(wanted, source=DEMO), download=False)
-    if raw_dir:
-        source = str(given_raw(Path(raw_dir).expanduser().absolute(), competition.id))
+    if wanted.source:
+        source = str(given_raw(Path(wanted.source).expanduser().absolute(), competition.id))
         return Plan(competition.id, edition, replace(wanted, source=source), download=False)
     download = not dataset_folder(competition, data_dir, edition).has_raw_data
     if download:
@@ -157,6 +117,11 @@ def plan(
                 subject=competition.id,
             ) from None
     return Plan(competition.id, edition, wanted, download)
+
+
+def options_of(spec: SweepSpec) -> PreparationOptions:
+    """Return how a sweep's missing datasets are prepared."""
+    return PreparationOptions(source=DEMO if spec.demo else spec.raw_dir)
 
 
 def is_ready(competition_id: str, edition: Edition, data_dir: Path) -> bool:
@@ -192,7 +157,7 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
             wanted.competition_id,
             wanted.edition,
             steps=STEPS,
-            source=wanted.options.to_text(),
+            options=wanted.options,
             now=now,
         )
         datasets.set_demo(database, wanted.competition_id, wanted.edition, wanted.options.source == DEMO)
@@ -227,7 +192,7 @@ def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]
 def next_stage(database: Database, dataset: Dataset, data_dir: Path) -> str:
     """Return the next stage of a dataset, CHECK, DOWNLOAD or PREPARE, each of which is one job."""
     folder = dataset_folder(registry.get(dataset.competition_id), data_dir)
-    options = Options.from_text(dataset.source)
+    options = dataset.options
     if options.mirror or options.source or folder.has_raw_data:
         return PREPARE
     steps = datasets.steps(database, dataset.competition_id, dataset.edition)

@@ -16,9 +16,9 @@ from mlebench_console.competitions.raw import RawDataProblem, RawPath
 from mlebench_console.competitions.registry import get, is_own, load_task
 from mlebench_console.competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from mlebench_console.engine.claims import claimed_folder
-from mlebench_console.engine.datasets.plans import Options, given_raw
+from mlebench_console.engine.datasets.plans import given_raw
 from mlebench_console.engine.datasets.prepared import checksums, manifest
-from mlebench_console.engine.datasets.prepared.descriptions import check_choice, chosen_texts
+from mlebench_console.engine.datasets.prepared.descriptions import OURS, check_choice, chosen_texts
 from mlebench_console.engine.datasets.prepared.verification import RAW_DATA, RAW_FOLDER
 from mlebench_console.engine.datasets.prepared.workspace import discard, put_in_place, set_one_time, workspace
 from mlebench_console.engine.datasets.sources import published, raw_data
@@ -29,6 +29,7 @@ from mlebench_console.engine.layout import DEMO_DATA, MARKER, SYNTHETIC, Dataset
 from mlebench_console.foundation.files import write_json
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.foundation.workers import ReportProgress
+from mlebench_console.state.records import PreparationOptions
 
 # Errors that a task's code raises if it is wrong, or gets unexpected data.
 _FAULTS = (
@@ -43,7 +44,7 @@ def prepare(
     data_dir: Path | str | None = None,
     edition: Edition = "v1",
     parameters: Mapping[str, Parameter] | None = None,
-    options: Options | None = None,
+    options: PreparationOptions | None = None,
     keep_free: int = 0,
     patience: float = USUAL_PATIENCE,
     report: ReportProgress = no_report,
@@ -58,8 +59,8 @@ def prepare(
     load_task(competition)  # a missing task must fail before a download of hours
     folder = dataset_folder(competition, data_dir, edition)
     merged = merge_parameters(competition, parameters)
-    options = options or Options()
-    descriptions = check_choice(options.descriptions)
+    options = options or PreparationOptions()
+    descriptions = check_choice(options.descriptions or OURS)
     verify = options.verify
     if verify is None:
         verify = not options.source and not parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from mlebench_console.engine.claims import Claimed
 from mlebench_console.engine.datasets.limits import Limits
 from mlebench_console.engine.datasets.outage import Outage, is_due_for_kaggle
 from mlebench_console.engine.datasets.plans import (
-    Options,
     by_priority,
     is_ready,
     next_stage,
@@ -336,7 +335,7 @@ class DatasetQueue:
                 (step.total for step in steps if step.name == DOWNLOAD and step.unit == "bytes"), None
             )
             return max(0, (total or 0) - folder.downloaded_bytes(registry.get(dataset.competition_id)))
-        options = Options.from_text(dataset.source)
+        options = dataset.options
         if stage is PREPARE and not options.source:
             # kept raw data are extracted beside what is prepared from them
             return sum(growth(path.stat().st_size) for path in folder.zips()) * (1 + options.keep_raw)
@@ -383,7 +382,7 @@ class DatasetQueue:
             wanted |= {"data_dir": str(self._data_dir), "limits": self._capacity.limits.to_json()}
         if stage is PREPARE:
             task = PREPARE_DATASET
-            wanted |= {"edition": edition_named(dataset.edition), "options": dataset.source}
+            wanted |= {"edition": edition_named(dataset.edition), "options": asdict(dataset.options)}
         for work in self._working.values():
             work.shared_disk = True
         free = free_bytes(self._data_dir)
@@ -609,7 +608,7 @@ def _waits_for_space(needed: int) -> DiskFull:
 
 def _needs_kaggle(dataset: Dataset, stage: str) -> bool:
     """Return whether the job of a stage sends requests to Kaggle."""
-    return stage in (CHECK, DOWNLOAD) or Options.from_text(dataset.source).descriptions == KAGGLE
+    return stage in (CHECK, DOWNLOAD) or dataset.options.descriptions == KAGGLE
 
 
 def _key(dataset: Dataset) -> tuple[str, str]:

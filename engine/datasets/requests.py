@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from pathlib import Path
 
 from mlebench_console.competitions.model import Edition
 from mlebench_console.engine.datasets import plans
-from mlebench_console.engine.datasets.plans import Options
 from mlebench_console.engine.datasets.prepared.descriptions import OURS, check_choice
 from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
 from mlebench_console.engine.datasets.queue import DatasetQueue
@@ -58,13 +58,7 @@ class DatasetRequests:
             UsageProblem: one of them should be prepared again, but runs use it or wait for it.
         """
         chosen, edition = request.competition_ids, request.edition
-        options = Options(
-            mirror=request.mirror,
-            verify=False if request.skip_verification else None,
-            keep_raw=request.keep_raw,
-            discard_zip=request.discard_zip,
-            descriptions=check_choice(request.descriptions or OURS),
-        )
+        options = replace(request.options, descriptions=check_choice(request.options.descriptions or OURS))
         keep_going = len(chosen) > 1 if request.keep_going is None else request.keep_going
         if request.jobs is not None:
             if request.jobs < 1:
@@ -72,7 +66,7 @@ class DatasetRequests:
             self._queue.set_jobs(request.jobs)
         now = self._clock.now()
         requested = failed = 0
-        again = bool(request.raw_dir or request.again)
+        again = bool(options.source or request.again)
         ready = [one for one in chosen if self._is_ready(one, edition)]
         for competition_id in ready if again else ():
             if not self._is_busy(competition_id, edition):  # otherwise it is queued for this already
@@ -82,9 +76,7 @@ class DatasetRequests:
                 plans.record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
                 continue
             try:
-                wanted = plans.plan(
-                    competition_id, edition, self._data_dir, raw_dir=request.raw_dir, options=options
-                )
+                wanted = plans.plan(competition_id, edition, self._data_dir, options)
             except DataProblem as problem:
                 if not keep_going:
                     raise

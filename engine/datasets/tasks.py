@@ -14,7 +14,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS, Edition
 from mlebench_console.engine.claims import Claimed, claimed_folder
 from mlebench_console.engine.datasets.limits import Limits
-from mlebench_console.engine.datasets.plans import DEMO, Options
+from mlebench_console.engine.datasets.plans import DEMO
 from mlebench_console.engine.datasets.prepared.mirrors import import_dataset
 from mlebench_console.engine.datasets.prepared.pruning import prune
 from mlebench_console.engine.datasets.prepared.stores import store_at
@@ -28,7 +28,7 @@ from mlebench_console.engine.layout import dataset_folder, is_demo
 from mlebench_console.engine.space import size_on_disk
 from mlebench_console.foundation.files import PARTIAL_SUFFIX
 from mlebench_console.foundation.workers import ReportProgress
-from mlebench_console.state.records import VerificationKind
+from mlebench_console.state.records import PreparationOptions, VerificationKind
 
 _MOST_NAMES = 1000  # in an event of the state
 
@@ -66,13 +66,13 @@ def prepare_dataset(
     competition_id: str,
     data_dir: str,
     edition: Edition,
-    options: str,
+    options: dict[str, Any],
     limits: dict[str, Any],
     *,
     report_progress: ReportProgress,
 ) -> dict[str, Any]:
-    """Prepare a dataset with options in their text form, or import it; `bytes_on_disk` is its size."""
-    chosen, kept = Options.from_text(options), Limits(**limits)
+    """Prepare a dataset or import it; `bytes_on_disk` is its size."""
+    chosen, kept = PreparationOptions(**options), Limits(**limits)
     _share_with_group(data_dir)
     report = kept.keeping(throttled(report_progress), Path(data_dir))
     if chosen.mirror:

@@ -19,7 +19,7 @@ from mlebench_console.engine.agent_snapshots import version_of
 from mlebench_console.engine.agents import Agent, leaves_out_kwargs, required_secrets, start_command
 from mlebench_console.engine.checks import Check, Health, Remedy, failed
 from mlebench_console.engine.control import EngineStatus
-from mlebench_console.engine.datasets import is_ready, plan
+from mlebench_console.engine.datasets import is_ready, options_of, plan
 from mlebench_console.engine.images import connect, find_exported, images_of_runs
 from mlebench_console.engine.layout import dataset_folder, is_demo
 from mlebench_console.engine.options.sweep import check_name, impossible
@@ -557,7 +557,7 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
     if spec.prepare_missing or spec.demo or spec.raw_dir:
         try:
             for name in missing:
-                plan(name, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo)
+                plan(name, edition, places.data_dir, options_of(spec))
         except Problem as problem:
             yield failed(problem)
             return

@@ -45,7 +45,7 @@ def create(
             raise UsageProblem(check.text, "", check.next_step)
     spec, edition = launch.spec, edition_named(launch.spec.conditions.edition)
     missing = {
-        name: preparation.plan(name, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo)
+        name: preparation.plan(name, edition, places.data_dir, preparation.options_of(spec))
         for name in spec.competitions
         if not preparation.is_ready(name, edition, places.data_dir)
     }

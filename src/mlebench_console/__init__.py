@@ -47,10 +47,10 @@ def prepare_competition(
     Raises:
         Problem: the competition is unknown, or its raw data are missing, damaged or different from the known ones.
     """
-    from mlebench_console.engine.datasets.plans import Options
     from mlebench_console.engine.datasets.preparing import prepare
+    from mlebench_console.state.records import PreparationOptions
 
-    options = Options("" if raw is None else str(raw), verify, descriptions=descriptions)
+    options = PreparationOptions("" if raw is None else str(raw), verify, descriptions=descriptions)
     return prepare(competition_id, data_dir=data_dir, edition=edition, parameters=parameters, options=options)
 
 

@@ -27,7 +27,7 @@ from mlebench_console.state.database import open_for_writing
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import DatasetState, OwnReason, StepState
+from mlebench_console.state.records import DatasetState, OwnReason, PreparationOptions, StepState
 from mlebench_console.state.usage import budgets, outages
 
 # 2026-03-14 03:14:00 UTC
@@ -93,7 +93,7 @@ def busy(places: Places) -> World:
         everything[-1],
         "v1",
         steps=("download", "verify", "extract", "prepare"),
-        source="kaggle",
+        options=PreparationOptions(),
         now=NOW - 900,
     )
     datasets.set_state(world.database, everything[-1], "v1", DatasetState.WORKING, now=NOW - 800)
@@ -268,7 +268,7 @@ def preparing(places: Places) -> World:
     done = datasets.Progress(StepState.DONE, 2_500_000_000, 2_500_000_000, "bytes")
     for place, name in enumerate(low[:9]):
         began = NOW - 900 * (place + 1)
-        datasets.request(database, name, "v1", steps=STEPS, source="", now=began)
+        datasets.request(database, name, "v1", steps=STEPS, options=PreparationOptions(), now=began)
         datasets.set_step(database, name, "v1", CHECK, datasets.Progress(StepState.DONE), now=began)
     for name in low[:2]:
         world.step(name, DOWNLOAD, done, took=300)
@@ -469,7 +469,14 @@ def hostile(places: Places) -> World:
     world.snapshot(attempt, 1, None, Outcome.INVALID, ago=100, message=bad)
     world.model_calls(attempt, bad, 4, provider=bad)
     world.fail(attempt, FailureClass.CRASH, bad, ago=50, evidence=bad)
-    datasets.request(world.database, f"comp{bad}", "v1", steps=(f"step{bad}",), source=bad, now=NOW - 50)
+    datasets.request(
+        world.database,
+        f"comp{bad}",
+        "v1",
+        steps=(f"step{bad}",),
+        options=PreparationOptions(source=bad),
+        now=NOW - 50,
+    )
     datasets.set_state(
         world.database,
         f"comp{bad}",

@@ -21,7 +21,6 @@ from mlebench_console.competitions.kit.archives import zip_tree
 from mlebench_console.competitions.model import Checksums
 from mlebench_console.engine.datasets import preparing
 from mlebench_console.engine.datasets.estimates import estimate, peak_bytes
-from mlebench_console.engine.datasets.plans import Options
 from mlebench_console.engine.datasets.prepared import pruning
 from mlebench_console.engine.datasets.prepared.verification import verify
 from mlebench_console.engine.datasets.preparing import prepare
@@ -29,6 +28,7 @@ from mlebench_console.engine.datasets.sources.access import ask_access
 from mlebench_console.engine.kaggle import KaggleFailure
 from mlebench_console.engine.layout import dataset_folder, is_prepared
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state.records import PreparationOptions
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.kaggle.loopback import Loopback
 
@@ -66,7 +66,7 @@ def test_a_zip_is_kept_unless_it_is_discarded_and_raw_goes_unless_it_is_kept(
     ]
     for options, left in cases:
         data = tmp_path / "-".join(["data", *options])
-        assert exact(prepare(ID, data_dir=data, options=Options(verify=False, **options)))
+        assert exact(prepare(ID, data_dir=data, options=PreparationOptions(verify=False, **options)))
         assert names(data) == {"prepared", *left}
 
 
@@ -75,7 +75,7 @@ import os, signal, sys
 from mlebench_console.engine.datasets import preparing
 def die(*told): os.kill(os.getpid(), signal.SIGKILL)
 preparing.put_in_place = die
-options = preparing.Options(verify=False, keep_raw=bool(int(sys.argv[3])), discard_zip=True)
+options = preparing.PreparationOptions(verify=False, keep_raw=bool(int(sys.argv[3])), discard_zip=True)
 preparing.prepare(sys.argv[1], data_dir=sys.argv[2], options=options)
 """
 
@@ -90,7 +90,7 @@ def test_a_kill_before_the_dataset_is_in_place_leaves_the_zip_to_be_discarded(
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     asked = loopback.count("storage")
-    options = Options(verify=False, keep_raw=keep_raw, discard_zip=True)
+    options = PreparationOptions(verify=False, keep_raw=keep_raw, discard_zip=True)
     assert exact(prepare(ID, data_dir=tmp_path, options=options))
     assert loopback.count("storage") == asked
     assert names(tmp_path) == ({"prepared", "raw"} if keep_raw else {"prepared"})
@@ -98,10 +98,10 @@ def test_a_kill_before_the_dataset_is_in_place_leaves_the_zip_to_be_discarded(
 
 def test_half_a_raw_folder_is_not_taken_for_whole(loopback: Loopback, tmp_path: Path) -> None:
     loopback.add(ID)
-    prepare(ID, data_dir=tmp_path, options=Options(verify=False, keep_raw=True))
+    prepare(ID, data_dir=tmp_path, options=PreparationOptions(verify=False, keep_raw=True))
     victim = next(path for path in sorted((tmp_path / ID / "raw").rglob("*")) if path.is_file())
     victim.unlink()
-    assert exact(prepare(ID, data_dir=tmp_path, options=Options(verify=False)))
+    assert exact(prepare(ID, data_dir=tmp_path, options=PreparationOptions(verify=False)))
 
 
 def test_the_known_checksums_decide_about_zip_and_tables(
@@ -112,7 +112,7 @@ def test_the_known_checksums_decide_about_zip_and_tables(
         prepare(ID, data_dir=tmp_path)
     assert not (tmp_path / ID / "prepared").exists()
     folder = dataset_folder(registry.get(ID), tmp_path)
-    prepared = prepare(ID, data_dir=tmp_path, options=Options(verify=False))
+    prepared = prepare(ID, data_dir=tmp_path, options=PreparationOptions(verify=False))
     tables = {
         path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in (prepared / "private").glob("*.csv")
     }
@@ -138,7 +138,7 @@ def test_a_zip_that_is_not_known_may_not_inflate_beyond_what_kaggle_lists(
     loopback.add(ID, archive=packed.getvalue(), listed_bytes=1000)
     for _ in ("when it has just come", "when it lies there"):
         with pytest.raises(DataProblem, match="to inflate to 102,000 bytes, about 2,000 are known"):
-            prepare(ID, data_dir=tmp_path, options=Options(verify=False))
+            prepare(ID, data_dir=tmp_path, options=PreparationOptions(verify=False))
     assert loopback.count("GetCompetitionDataFilesSummary") == 1
 
 
@@ -154,7 +154,7 @@ def test_kaggle_is_not_asked_what_a_known_zip_inflates_to(
 
 def test_kaggles_own_description_is_put_beside_the_data_on_demand(loopback: Loopback, tmp_path: Path) -> None:
     loopback.add(ID, pages={"rules": "Be nice.", "Evaluation": "Log loss.", "Description": "Who wrote it?"})
-    prepared = prepare(ID, data_dir=tmp_path, options=Options(verify=False, descriptions="kaggle"))
+    prepared = prepare(ID, data_dir=tmp_path, options=PreparationOptions(verify=False, descriptions="kaggle"))
     text = (prepared / "public" / "description.md").read_text()
     assert text.index("Who wrote it?") < text.index("Log loss.") < text.index("`description_addendum.md`")
     assert "Be nice" not in text
@@ -180,7 +180,7 @@ def test_access_and_size_are_told_before_anything_is_downloaded(loopback: Loopba
 def test_pruning_removes_what_was_named_and_nothing_else(loopback: Loopback, tmp_path: Path) -> None:
     loopback.add(ID)
     competition = registry.get(ID)
-    prepare(ID, data_dir=tmp_path, options=Options(verify=False, keep_raw=True))
+    prepare(ID, data_dir=tmp_path, options=PreparationOptions(verify=False, keep_raw=True))
     parts = {part.name: part.bytes for part in pruning.parts_of(competition, tmp_path)}
     assert parts.keys() == {"zip", "raw", "prepared"}
     assert pruning.prune(competition, tmp_path, ("zip", "raw")) == parts["zip"] + parts["raw"]
@@ -198,4 +198,4 @@ def test_the_page_of_a_portal_is_not_kept_as_a_zip(loopback: Loopback, tmp_path:
         prepare(ID, data_dir=tmp_path)
     assert names(tmp_path) == set()
     loopback.add(ID)
-    assert exact(prepare(ID, data_dir=tmp_path, options=Options(verify=False)))
+    assert exact(prepare(ID, data_dir=tmp_path, options=PreparationOptions(verify=False)))

@@ -19,9 +19,9 @@ from mlebench_console.engine.datasets.facts import (
     refresh_leaderboard,
     thresholds_of,
 )
-from mlebench_console.engine.datasets.plans import Options
 from mlebench_console.engine.datasets.preparing import prepare
 from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state.records import PreparationOptions
 from tests.kaggle.fixtures import LOSS
 from tests.kaggle.loopback import Loopback
 
@@ -126,7 +126,7 @@ def test_found_checksums_are_taken_on_demand(
     loopback: Loopback, competition: Competition, tmp_path: Path
 ) -> None:
     loopback.add(ID)
-    prepare(ID, data_dir=tmp_path / "data", options=Options(verify=False))
+    prepare(ID, data_dir=tmp_path / "data", options=PreparationOptions(verify=False))
     facts.take_checksums(ID, tmp_path / "data")
     found = read(competition)["checksums"]
     assert isinstance(found, dict)

@@ -12,7 +12,7 @@ import pytest
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import PrepareDatasets
 from mlebench_console.state import database, datasets
-from mlebench_console.state.records import Dataset, DatasetState
+from mlebench_console.state.records import Dataset, DatasetState, PreparationOptions
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.engine.harness import Harness, eventually
 from tests.kaggle.loopback import Fault, Loopback
@@ -47,7 +47,7 @@ def engine_of(tmp_path: Path, shared: Path, loopback: Loopback) -> Iterator[Make
 
 def ask(engine: Harness, *names: str) -> None:
     engine.start()
-    engine.ask(PrepareDatasets(competition_ids=tuple(names), skip_verification=True))
+    engine.ask(PrepareDatasets(competition_ids=tuple(names), options=PreparationOptions(verify=False)))
 
 
 def known(engine: Harness) -> dict[str, Dataset]:

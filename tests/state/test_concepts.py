@@ -12,7 +12,7 @@ from mlebench_console.state.database import Database
 from mlebench_console.state.datasets import Progress
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import Attempt, DatasetState, Grade, StepState
+from mlebench_console.state.records import Attempt, DatasetState, Grade, PreparationOptions, StepState
 from mlebench_console.state.submissions import Snapshot
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage.samples import Samples
@@ -157,7 +157,7 @@ def test_whether_an_attempt_has_an_event_is_known_without_those_of_all_others(sw
 
 def test_a_dataset_that_is_asked_for_again_starts_with_fresh_steps(database: Database) -> None:
     steps = ("download", "prepare")
-    datasets.request(database, "alpha", "v1", steps=steps, source="kaggle", now=1)
+    datasets.request(database, "alpha", "v1", steps=steps, options=PreparationOptions(), now=1)
     datasets.set_step(database, "alpha", "v1", "download", Progress(StepState.WORKING, 5, 10, "bytes"), now=2)
     datasets.set_step(database, "alpha", "v1", "download", Progress(StepState.DONE, 10, 10, "bytes"), now=3)
     download = datasets.steps(database, "alpha", "v1")[0]
@@ -165,7 +165,7 @@ def test_a_dataset_that_is_asked_for_again_starts_with_fresh_steps(database: Dat
     datasets.set_state(
         database, "alpha", "v1", DatasetState.FAILED, problem=ProblemRecord("data", "403"), now=4
     )
-    datasets.request(database, "alpha", "v1", steps=steps, source="kaggle", now=5)
+    datasets.request(database, "alpha", "v1", steps=steps, options=PreparationOptions(), now=5)
     found = datasets.find(database, "alpha", "v1")
     assert found is not None
     assert (found.state, found.problem_text) == (DatasetState.WAITING, "")

@@ -21,6 +21,7 @@ from mlebench_console.engine.layout import (
 )
 from mlebench_console.foundation.files import write_json
 from mlebench_console.foundation.problems import DataProblem, reading
+from mlebench_console.state.records import PreparationOptions
 
 RAW_FOLDER, RAW_DATA = "raw folder", "raw data"
 """The origin of a dataset in its marker: a folder given by the operator, or the raw data in its own folder."""
@@ -139,10 +140,7 @@ def check(
     *,
     deep: bool = False,
     report: ReportStep | None = None,
-    descriptions: str | None = None,
-    raw_given: bool = False,
-    keep_raw: bool = False,
-    discard_zip: bool = False,
+    options: PreparationOptions | None = None,
 ) -> str:
     """Return how a prepared dataset differs from its manifest and from the requested options; empty if it does not.
 
@@ -153,10 +151,7 @@ def check(
         folder: of its dataset.
         deep: whether to read every file.
         report: called with the progress.
-        descriptions: the requested descriptions; None: any.
-        raw_given: whether it should be prepared from a folder given by the operator.
-        keep_raw: whether the extracted raw data should exist.
-        discard_zip: whether the zip should not exist.
+        options: with which it is requested now; empty descriptions fit any.
 
     Raises:
         DataProblem: its manifest is damaged.
@@ -169,14 +164,16 @@ def check(
         found = Verification((), tree, 0, deep=False)
     marker = prepared_with(folder) or {}
     unlike = [found.differences] if found.differences else []
-    if descriptions is not None and not _has_description(competition, folder, marker, descriptions):
+    options = options or PreparationOptions()
+    wanted = options.descriptions
+    if wanted and not _has_description(competition, folder, marker, wanted):
         had = marker.get("descriptions", "not known")
-        unlike.append(f"its descriptions are {had}, not {descriptions}")
-    if raw_given and marker.get("origin") != RAW_FOLDER:
+        unlike.append(f"its descriptions are {had}, not {wanted}")
+    if options.source and marker.get("origin") != RAW_FOLDER:
         unlike.append("it was not prepared from a folder given by --raw")
-    if keep_raw and not folder.has_extracted_data:
+    if options.keep_raw and not folder.has_extracted_data:
         unlike.append("its raw data were not kept")
-    if discard_zip and folder.zips():
+    if options.discard_zip and folder.zips():
         unlike.append("its zip still exists ('datasets prune' removes it)")
     return "; ".join(unlike)
 

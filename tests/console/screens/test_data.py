@@ -17,7 +17,7 @@ from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import PrepareDatasets, PruneDatasets, StopDatasets
 from mlebench_console.foundation.problems import ProblemRecord, UsageProblem
 from mlebench_console.state import datasets
-from mlebench_console.state.records import DatasetState, StepState
+from mlebench_console.state.records import DatasetState, PreparationOptions, StepState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import NOW, World
@@ -247,7 +247,7 @@ async def test_a_dataset_is_prepared_from_raw_data_on_this_disk(
         field.value = str(tmp_path / "raw")
         await console.press("enter")
         await console.until(lambda: asked)
-        assert isinstance(asked[0], PrepareDatasets) and asked[0].raw_dir == str(tmp_path / "raw")
+        assert isinstance(asked[0], PrepareDatasets) and asked[0].options.source == str(tmp_path / "raw")
         assert len(asked[0].competition_ids) == 1
         screen = console.app.screen
         assert isinstance(screen, DataScreen) and screen.words == ""
@@ -262,7 +262,7 @@ def test_raw_data_of_several_competitions_are_a_folder_or_zip_of_each(tmp_path: 
         prepare_raw(ids, tmp_path)
     (tmp_path / "leaf-classification.zip").touch()
     assert prepare_raw(ids, tmp_path).requests == (
-        PrepareDatasets(competition_ids=tuple(ids), raw_dir=str(tmp_path)),
+        PrepareDatasets(competition_ids=tuple(ids), options=PreparationOptions(source=str(tmp_path))),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mlebench_console.competitions import registry
 from mlebench_console.engine.claims import claimed
-from mlebench_console.engine.datasets.plans import Options, Plan, request
+from mlebench_console.engine.datasets.plans import Plan, request
 from mlebench_console.engine.datasets.prepared.workspace import resolve_leftovers
 from mlebench_console.engine.datasets.steps import no_report
 from mlebench_console.engine.datasets.tasks import settle_dataset
@@ -19,6 +19,7 @@ from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.foundation.workers import Ended
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
+from mlebench_console.state.records import PreparationOptions
 from tests.engine.datasets.test_outages import World
 
 ID = "dog-breed-identification"
@@ -59,7 +60,7 @@ def test_an_engine_that_starts_has_settled_what_killed_preparations_left(
     queued, foreign = (folder.root.parent / name for name in ("leaf-classification", "of another program"))
     for other in (queued, foreign):
         (other / ".trash.4567").mkdir(parents=True)
-    request(state, Plan(queued.name, "v1", Options(), download=True), now=1.0)
+    request(state, Plan(queued.name, "v1", PreparationOptions(), download=True), now=1.0)
     world = World(state, folder.root.parent, lambda _task, _at: None)
     assert list(world.jobs.going.values()) == [("settle_dataset", ID)]
     settle_dataset(ID, str(folder.root.parent), report_progress=no_report)

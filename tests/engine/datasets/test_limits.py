@@ -13,14 +13,14 @@ from mlebench_console.console.cli.status import datasets_text
 from mlebench_console.console.views.datasets import dataset_board, totals
 from mlebench_console.engine.datasets import limits, queue
 from mlebench_console.engine.datasets.limits import Limits, SharedRate
-from mlebench_console.engine.datasets.plans import Options, Plan, request
+from mlebench_console.engine.datasets.plans import Plan, request
 from mlebench_console.engine.datasets.queue import Capacity, DatasetQueue
 from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD, EXTRACT, PREPARE
 from mlebench_console.engine.space import DiskFull
 from mlebench_console.foundation.workers import Progressed
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database, open_for_writing
-from mlebench_console.state.records import Dataset, DatasetState
+from mlebench_console.state.records import Dataset, DatasetState, PreparationOptions
 from tests.clocks import HandClock
 from tests.engine.datasets.test_outages import Jobs
 
@@ -50,7 +50,7 @@ class World:
 
     def offered(self, name: str, size: int) -> None:
         """Request a dataset that Kaggle offers, of so many bytes."""
-        request(self.database, Plan(name, "v1", Options(), download=True), now=self.clock.now())
+        request(self.database, Plan(name, "v1", PreparationOptions(), download=True), now=self.clock.now())
         self.queue.records.offered(self.dataset(name), size)
 
     def dataset(self, name: str) -> Dataset:
@@ -181,6 +181,6 @@ def test_a_dataset_that_nobody_may_read_stops_only_itself(
     assert world.dataset(ONE).state is DatasetState.FAILED
     assert "leaf-classification can't be read: Permission denied" in world.dataset(ONE).problem_text
     for name in (ONE, TWO):
-        request(database, Plan(name, "v1", Options(), download=True), now=1.0)
+        request(database, Plan(name, "v1", PreparationOptions(), download=True), now=1.0)
     assert world.going() == [TWO]
     assert world.dataset(ONE).state is DatasetState.FAILED

@@ -31,7 +31,7 @@ from mlebench_console.foundation.workers import WorkerPool
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database, open_for_writing
 from mlebench_console.state.datasets import Progress
-from mlebench_console.state.records import DatasetState, StepState
+from mlebench_console.state.records import DatasetState, PreparationOptions, StepState
 from tests.conditions import spec_of
 from tests.engine.states import new_sweep
 
@@ -53,7 +53,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def request(database: Database, *names: str) -> None:
     for moment, name in enumerate(names):
-        datasets.request(database, name, "v1", steps=STEPS, source="", now=float(moment))
+        datasets.request(database, name, "v1", steps=STEPS, options=PreparationOptions(), now=float(moment))
 
 
 def order(database: Database) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from mlebench_console.competitions import registry
 from mlebench_console.engine.datasets import outage
-from mlebench_console.engine.datasets.plans import Options, Plan, request
+from mlebench_console.engine.datasets.plans import Plan, request
 from mlebench_console.engine.datasets.queue import Capacity, DatasetQueue
 from mlebench_console.engine.datasets.sources.published import SourceFailure
 from mlebench_console.engine.kaggle import CredentialsRefused, KaggleUnreachable, unreachable
@@ -24,7 +24,7 @@ from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.foundation.workers import Ended, JobLimits, WorkerPool
 from mlebench_console.state import datasets
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Dataset, DatasetState
+from mlebench_console.state.records import Dataset, DatasetState, PreparationOptions
 from tests.clocks import HandClock
 
 NAMES = (
@@ -87,7 +87,9 @@ class World:
 
     def request(self, *names: str) -> None:
         for name in names:
-            request(self.database, Plan(name, "v1", Options(), download=True), now=self.clock.now())
+            request(
+                self.database, Plan(name, "v1", PreparationOptions(), download=True), now=self.clock.now()
+            )
 
     def dataset(self, name: str) -> Dataset:
         found = datasets.find(self.database, name, "v1")

@@ -145,7 +145,7 @@ def rename(self, target):
     seen.append(target)
     return before(self, target)
 preparing.Path.rename = rename
-preparing.prepare("spaceship-titanic", data_dir=sys.argv[1], options=preparing.Options(sys.argv[2]))
+preparing.prepare("spaceship-titanic", data_dir=sys.argv[1], options=preparing.PreparationOptions(sys.argv[2]))
 """
 
 

@@ -12,7 +12,7 @@ from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import PrepareDatasets, PruneDatasets, StopDatasets, VerifyDatasets
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database, datasets, events
-from mlebench_console.state.records import Dataset, DatasetState, StepState
+from mlebench_console.state.records import Dataset, DatasetState, PreparationOptions, StepState
 from tests.engine.harness import COMPETITION, WAIT_FOR_GO, Harness, eventually
 
 OTHER = "nomad2018-predict-transparent-conductors"
@@ -54,7 +54,7 @@ def test_one_broken_dataset_stops_nothing_else(own: Harness, tmp_path: Path) -> 
                 OTHER,
                 COMPETITION,
             ),
-            raw_dir=str(raw),
+            options=PreparationOptions(source=str(raw)),
         )
     )
     ended = (DatasetState.PREPARED, DatasetState.FAILED)
@@ -98,7 +98,11 @@ def prepared(own: Harness, tmp_path: Path) -> Path:
     """A dataset that the engine has prepared from generated data, and its folder."""
     generate(COMPETITION, tmp_path / "raw")
     own.start()
-    own.ask(PrepareDatasets(competition_ids=(COMPETITION,), raw_dir=str(tmp_path / "raw")))
+    own.ask(
+        PrepareDatasets(
+            competition_ids=(COMPETITION,), options=PreparationOptions(source=str(tmp_path / "raw"))
+        )
+    )
     eventually(lambda: known(own)[COMPETITION].state is DatasetState.PREPARED)
     return own.places.data_dir / COMPETITION
 
@@ -157,18 +161,28 @@ def test_data_are_not_prepared_again_under_runs_that_need_them(own: Harness, tmp
     own.launch("waiter")
     own.all_in("running")
     before = (folder / "prepared").stat().st_ino
-    for anew in ({"again": True}, {"raw_dir": str(tmp_path / "raw")}):
+    raw = PreparationOptions(source=str(tmp_path / "raw"))
+    for anew in (
+        PrepareDatasets(competition_ids=(COMPETITION,), again=True),
+        PrepareDatasets(competition_ids=(COMPETITION,), options=raw),
+    ):
         with pytest.raises(
             UsageProblem, match=r"can't be prepared again: sweep .* has runs of it that have not"
         ):
-            own.ask(PrepareDatasets(competition_ids=(COMPETITION,), **anew))
+            own.ask(anew)
     assert known(own)[COMPETITION].state is DatasetState.PREPARED
     own.ask(PrepareDatasets(competition_ids=(COMPETITION,)))  # nothing is replaced by that
     assert (folder / "prepared").stat().st_ino == before
     for run in own.until_started():
         own.go(run)
     own.ended()
-    own.ask(PrepareDatasets(competition_ids=(COMPETITION,), again=True, raw_dir=str(tmp_path / "raw")))
+    own.ask(
+        PrepareDatasets(
+            competition_ids=(COMPETITION,),
+            again=True,
+            options=PreparationOptions(source=str(tmp_path / "raw")),
+        )
+    )
     eventually(lambda: known(own)[COMPETITION].state is DatasetState.PREPARED)
     assert (folder / "prepared").stat().st_ino != before
 
@@ -181,7 +195,9 @@ def test_what_waits_is_stopped_on_request_and_nothing_else(own: Harness, tmp_pat
     held.parent.mkdir()
     held.write_text("somebody else's")  # unreadable, so it is believed until it is old
     generate(OTHER, tmp_path / "other")
-    own.ask(PrepareDatasets(competition_ids=(OTHER,), raw_dir=str(tmp_path / "other")))
+    own.ask(
+        PrepareDatasets(competition_ids=(OTHER,), options=PreparationOptions(source=str(tmp_path / "other")))
+    )
     eventually(lambda: "another process works on it" in known(own)[OTHER].problem_text)
     own.ask(StopDatasets(competition_ids=(OTHER,)))
     eventually(lambda: known(own)[OTHER].state is DatasetState.ABSENT)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.datasets import queue
-from mlebench_console.engine.datasets.plans import Options
 from mlebench_console.foundation.workers import Ended, Progressed, WorkerPool
 from tests.engine.harness import COMPETITION
 
@@ -21,7 +20,7 @@ def pool() -> Iterator[WorkerPool]:
 
 
 def prepare(pool: WorkerPool, competition_id: str, data_dir: Path) -> tuple[Ended, list[Progressed]]:
-    options = Options(source="demo").to_text()
+    options = {"source": "demo"}
     wanted = {"competition_id": competition_id, "data_dir": str(data_dir), "edition": "v1"}
     pool.start(queue.PREPARE_DATASET, {**wanted, "options": options, "limits": {}})
     told: list[Progressed] = []

@@ -12,7 +12,7 @@ from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import datasets, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
-from mlebench_console.state.records import DatasetState, JobFacts
+from mlebench_console.state.records import DatasetState, JobFacts, PreparationOptions
 from tests.conditions import spec_of
 from tests.engine.states import new_sweep
 
@@ -26,7 +26,7 @@ def standing(state: Database) -> SweepStanding:
 
 
 def prepare(state: Database) -> None:
-    datasets.request(state, NAME, "v1", steps=(), source="", now=1.0)
+    datasets.request(state, NAME, "v1", steps=(), options=PreparationOptions(), now=1.0)
     datasets.set_state(state, NAME, "v1", DatasetState.PREPARED, now=2.0)
 
 

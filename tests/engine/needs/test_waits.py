@@ -12,7 +12,7 @@ from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.state import datasets, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, SweepState
-from mlebench_console.state.records import DatasetState, Run
+from mlebench_console.state.records import DatasetState, PreparationOptions, Run
 from mlebench_console.state.transitions import Failure
 from tests.conditions import spec_of
 from tests.engine.states import new_sweep
@@ -29,7 +29,7 @@ def waits(state: Database, run: Run, engine: EngineStatus | None) -> list[Wait]:
 
 
 def prepare(state: Database) -> None:
-    datasets.request(state, NAME, "v1", steps=(), source="", now=1.0)
+    datasets.request(state, NAME, "v1", steps=(), options=PreparationOptions(), now=1.0)
     datasets.set_state(state, NAME, "v1", DatasetState.PREPARED, now=2.0)
 
 
@@ -48,7 +48,7 @@ def test_what_lasts_until_a_person_acts_is_said_first(state: Database) -> None:
         WaitKind.DATASET,
         WaitKind.ORDER,
     ]
-    datasets.request(state, NAME, "v1", steps=(), source="", now=3.0)
+    datasets.request(state, NAME, "v1", steps=(), options=PreparationOptions(), now=3.0)
     datasets.set_state(
         state,
         NAME,

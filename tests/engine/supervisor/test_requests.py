@@ -66,7 +66,7 @@ from mlebench_console.state import (
 from mlebench_console.state.annotations import Annotation
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from mlebench_console.state.records import DatasetState, RequestState, Run
+from mlebench_console.state.records import DatasetState, PreparationOptions, RequestState, Run
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import budgets, model_calls
 from mlebench_console.state.usage.budgets import BudgetScope
@@ -495,10 +495,18 @@ def test_a_dataset_that_is_there_needs_no_work(requester: Requests) -> None:
 
 
 def test_runs_wait_for_data_that_are_about_to_be_replaced(requester: Requests, tmp_path: Path) -> None:
-    requester.ask(PrepareDatasets(competition_ids=(COMPETITION,), again=True, raw_dir=str(tmp_path)))
+    requester.ask(
+        PrepareDatasets(
+            competition_ids=(COMPETITION,), again=True, options=PreparationOptions(source=str(tmp_path))
+        )
+    )
     requester.launch()
     assert runs.next_ready(requester.state, "dummy-1", "v1", limit=1) == []
-    requester.ask(PrepareDatasets(competition_ids=(COMPETITION,), again=True, raw_dir=str(tmp_path)))
+    requester.ask(
+        PrepareDatasets(
+            competition_ids=(COMPETITION,), again=True, options=PreparationOptions(source=str(tmp_path))
+        )
+    )
     with pytest.raises(RefusedRequest, match="is being prepared"):
         requester.ask(VerifyDatasets(competition_ids=(COMPETITION,)))
     found = datasets.find(requester.state, COMPETITION, "v1")
