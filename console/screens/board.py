@@ -22,9 +22,9 @@ from mlebench_console.console.nouns.scoreboard import (
     seeds_text,
 )
 from mlebench_console.console.pieces import Line, cut, fit, foreign, heading
-from mlebench_console.console.roles import Drawing, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen
 from mlebench_console.console.tui.screen import Queries, Query
 from mlebench_console.console.tui.session import SessionValues
@@ -123,7 +123,7 @@ class BoardScreen(DetailedScreen):
     def _draw_header(self) -> None:
         """Draw the summaries; in a narrow terminal with the models of the cursor's row, which have no column there."""
         width = self.size.width
-        above = (*_summary(self._board.rows, width, self.app.signs), *self._notices(width))
+        above = (*_summary(self._board.rows, width, self.app.drawing), *self._notices(width))
         gap: tuple[Pieces, ...] = ((),) if above else ()
         row = self._row() if width < _WITH_MODELS else None
         if row is not None:
@@ -154,7 +154,7 @@ class BoardScreen(DetailedScreen):
             return ()
         known = self._seeds is not None and self._seeds[0] == subject_of(row)
         seeds = self._seeds[1] if known and self._seeds else None
-        return _row_lines(row, self._board.rows, seeds, width, height, self.app.signs)
+        return _row_lines(row, self._board.rows, seeds, width, height, self.app.drawing)
 
     def _take_seeds(self, answer: tuple[Subject, tuple[CompetitionSeeds, ...] | Problem]) -> None:
         self._seeds = answer
@@ -224,7 +224,7 @@ class BoardScreen(DetailedScreen):
                 return
             chosen = tuple(dict.fromkeys((*chosen, here)))
         if len(chosen) < _MOST_MARKED:
-            key = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("board.mark")
+            key = self.app.drawing.keys("board.mark")
             self.app.say(f"mark one experiment with {key}, then compare on another")
             return
         self.app.push_screen(CompareScreen(chosen[0], chosen[1]))
@@ -286,7 +286,7 @@ def _row_lines(
     seeds: tuple[CompetitionSeeds, ...] | Problem | None,
     width: int,
     height: int,
-    signs: Signs,
+    drawing: Drawing,
 ) -> list[Pieces]:
     """Return the pane's lines about a row, with everything that does not fit into the table."""
 
@@ -306,27 +306,27 @@ def _row_lines(
     if row.rerolled:
         facts.append(("re-rolled", plural(row.rerolled, "run")))
     facts += [(title, text(row.costs)) for title, text in COSTS.items()]
-    table = Table(_PANE_FACTS, [fact for fact in facts if fact[1]], width, signs)
+    table = Table(_PANE_FACTS, [fact for fact in facts if fact[1]], width, drawing)
     lines += [table.line(fact).pieces for fact in facts if fact[1]]
     standings = [("its own", row.own), *((name, row.columns[name]) for name in COLUMNS)]
     covered = [(name, standing) for name, standing in standings if standing is not None]
     measured = [each for each in _PANE_MEASURES if any(each in one.measures for _name, one in covered)]
-    measures = Table(_pane_measures(measured, width >= _PANE_WIDE, signs), covered, width, signs)
-    lines += [(), heading("results, %", width, signs), measures.heading().pieces]
+    measures = Table(_pane_measures(measured, width >= _PANE_WIDE, drawing), covered, width, drawing)
+    lines += [(), heading("results, %", width, drawing.signs), measures.heading().pieces]
     lines += [measures.line(one).pieces for one in covered]
     if is_ours(row):
-        lines += _pane_places(comparability(row, rows), width, signs)
+        lines += _pane_places(comparability(row, rows), width, drawing)
     for note in notes_of(row):
         lines += wrapped(note, "dim")
     if isinstance(seeds, Problem):
         return lines + wrapped(str(seeds), "bad")
     if seeds:
-        lines += _pane_seeds(row, seeds, width, height - len(lines), signs)
+        lines += _pane_seeds(row, seeds, width, height - len(lines), drawing)
     return lines
 
 
 def _pane_seeds(
-    row: Row, seeds: Sequence[CompetitionSeeds], width: int, height: int, signs: Signs
+    row: Row, seeds: Sequence[CompetitionSeeds], width: int, height: int, drawing: Drawing
 ) -> list[Pieces]:
     """Return the competitions with the sign of each seed, those with missing seeds first, as far as they fit."""
     planned = row.seeds_planned or 0
@@ -337,8 +337,8 @@ def _pane_seeds(
     shown = [*short, *whole] if len(seeds) <= room else [*short, *whole][: room - 1]
 
     def signs_of(one: CompetitionSeeds) -> Pieces:
-        drawn = [trial_text(trial, signs) for trial in one.trials]
-        missing: Pieces = ((signs.queued, "dim"),) * (planned - len(drawn))
+        drawn = [trial_text(trial, drawing.signs) for trial in one.trials]
+        missing: Pieces = ((drawing.signs.queued, "dim"),) * (planned - len(drawn))
         return tuple(
             (f"{text} ", role) for text, role in (*((text[0], role) for text, role in drawn), *missing)
         )
@@ -347,11 +347,11 @@ def _pane_seeds(
         Column[CompetitionSeeds]("", lambda one: one.competition_id, 20, grows=56),
         Column[CompetitionSeeds]("", signs_of, 2 * max(planned, *(len(one.trials) for one in seeds))),
     ]
-    table = Table(columns, shown, width, signs)
-    lines: list[Pieces] = [(), heading("seeds by competition", width, signs, note=note)]
+    table = Table(columns, shown, width, drawing)
+    lines: list[Pieces] = [(), heading("seeds by competition", width, drawing.signs, note=note)]
     lines += [table.line(one).pieces for one in shown]
     if len(shown) < len(seeds):
-        lines.append(((f"  and {len(seeds) - len(shown)} more: {signs.enter} shows all", "dim"),))
+        lines.append(((f"  and {len(seeds) - len(shown)} more: {drawing.signs.enter} shows all", "dim"),))
     return lines
 
 
@@ -363,37 +363,40 @@ _PANE_FACTS = (
 )
 
 
-def _pane_places(found: Comparability, width: int, signs: Signs) -> list[Pieces]:
+def _pane_places(found: Comparability, width: int, drawing: Drawing) -> list[Pieces]:
     """Return the places among the published rows with the rows above and below, or why there are none."""
-    lines: list[Pieces] = [(), heading("among published rows", width, signs)]
+    lines: list[Pieces] = [(), heading("among published rows", width, drawing.signs)]
     if found.obstacle:
-        return [*lines, cut(((f" {signs.failed} no: {found.obstacle}", "warn"),), width, signs.ellipsis)]
+        return [
+            *lines,
+            cut(((f" {drawing.signs.failed} no: {found.obstacle}", "warn"),), width, drawing.signs.ellipsis),
+        ]
     for column, place in found.places.items():
         text = f"place {place.number} of {place.of}"
         lines.append(((f" {column.capitalize():<8}", "dim"), (text, "strong")))
         for label, row in (("behind", place.ahead), ("ahead of", place.behind)):
             cell = None if row is None else row.columns[column].cell
             if row is not None and cell is not None:
-                who = foreign(f"{row.name}, {row.llms}", width - 19, ellipsis=signs.ellipsis)
+                who = foreign(f"{row.name}, {row.llms}", width - 19, ellipsis=drawing.signs.ellipsis)
                 lines.append(((f"  {label:<9}", "dim"), (who, "text"), (f" {cell.mean:5.1f}", "text")))
     return lines
 
 
 def _pane_measures(
-    measured: Sequence[Measure], wide: bool, signs: Signs
+    measured: Sequence[Measure], wide: bool, drawing: Drawing
 ) -> list[Column[tuple[str, Standing]]]:
     def any_medal(row: tuple[str, Standing]) -> str:
         cell = row[1].cell
-        return wording.UNKNOWN if cell is None else cell.figures(1, signs.plus_minus)
+        return wording.UNKNOWN if cell is None else cell.figures(1, drawing.signs.plus_minus)
 
     def column(measure: Measure) -> Column[tuple[str, Standing]]:
         def text(row: tuple[str, Standing]) -> str:
             known = row[1].measures.get(measure)
             if known is None:
                 return wording.UNKNOWN
-            return known.figures(1, signs.plus_minus) if wide else f"{known.mean:.1f}"
+            return known.figures(1, drawing.signs.plus_minus) if wide else f"{known.mean:.1f}"
 
-        room = 10 + len(signs.plus_minus) if wide else 5
+        room = 10 + len(drawing.signs.plus_minus) if wide else 5
         return Column(
             _PANE_MEASURES[measure], text, room, right=True, gap=1 + wide, drop=measured.index(measure) + 1
         )
@@ -401,7 +404,7 @@ def _pane_measures(
     return [
         Column("split", lambda row: row[0], 7),
         Column("covers", lambda row: f"{row[1].covered} of {row[1].of}", 8, right=True, gap=1),
-        Column("any medal", any_medal, 10 + len(signs.plus_minus), right=True, gap=1),
+        Column("any medal", any_medal, 10 + len(drawing.signs.plus_minus), right=True, gap=1),
         *map(column, measured),
     ]
 
@@ -490,7 +493,7 @@ def _key(row: Row) -> tuple[Subject, str, str]:
 _MOST_SUMMARIES = 6
 
 
-def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _summary(rows: Sequence[Row], width: int, drawing: Drawing) -> tuple[Pieces, ...]:
     """Return a line for each own experiment: whether published rows compare, and its medals; demo data last."""
     ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
     shown = ours[:_MOST_SUMMARIES]
@@ -506,7 +509,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
             return ""
         # The figure is not that of the split beside it, so it always has its scope.
         ends = (f" on its own {plural(row.own.of, 'competition')}", f" on its own {row.own.of}")
-        texts = wording.medals(row.own.interim, row.own.cell, signs.plus_minus)
+        texts = wording.medals(row.own.interim, row.own.cell, drawing.signs.plus_minus)
         return Forms([((f"{text}{end}", "text"),) for text in texts for end in ends])
 
     columns = [
@@ -514,7 +517,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
         Column[Row]("", comparable, 24, grows=48),
         Column[Row]("", medals, 37, grows=100),
     ]
-    table = Table(columns, shown, width, signs)
+    table = Table(columns, shown, width, drawing)
     lines: list[Pieces] = []
     for row in shown:
         lines.append(table.line(row).pieces)

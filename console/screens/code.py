@@ -23,10 +23,10 @@ from mlebench_console.console.pieces import (
     spread,
     width_of,
 )
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.logs import FileScreen
-from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries
 from mlebench_console.console.tui.widgets.log_view import code_pieces, lexer_for
@@ -92,21 +92,21 @@ class CodeScreen(ListScreen):
         """Draw the files."""
         shown, found, width = self.line_list, self._found, self.line_list.line_width
         if isinstance(found, Problem):
-            self.header.show(*(_named(self._version, "", width, self.app.signs) if self._version else ()))
-            after = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("code.after")
+            self.header.show(*(_named(self._version, "", width, self.app.drawing) if self._version else ()))
+            after = self.app.drawing.keys("code.after")
             hint = f"{after} goes to the submissions after it, and then to the code as it is now"
             can = self._version is not None and self._version.neighbour(1) is not None
             shown.show(list(_problem(found, width, hint if can else found.next_step)))
         elif found is not None:
-            self.header.show(*_named(found.version, found.note, width, self.app.signs))
-            lines = _files(found, width, self.app.signs)
+            self.header.show(*_named(found.version, found.note, width, self.app.drawing))
+            lines = _files(found, width, self.app.drawing)
             shown.show(lines)
             if any(line.key == self._path for line in lines if line.selectable):
                 shown.put_cursor(self._path)
                 self._path = None
             shown.styles.height = min(len(lines), self.size.height * 9 // 20)
         elif self._version is not None:
-            self.header.show(*_named(self._version, "", width, self.app.signs))
+            self.header.show(*_named(self._version, "", width, self.app.drawing))
             shown.show([Line((("  reading the code", "dim"),))])
         self._read_preview()
         self._draw_preview()
@@ -242,14 +242,19 @@ class DiffScreen(ListScreen):
             self.header.show()
             shown.show(list(_problem(found, width, found.next_step)))
         elif found is None:
-            self.header.show(*_pair(self._versions, width, signs) if self._versions else ())
+            self.header.show(*_pair(self._versions, width, self.app.drawing) if self._versions else ())
             shown.show([Line((("  comparing", "dim"),))])
         else:
-            self.header.show(*_pair((found.left, found.right), width, signs), *_cautions(found, width))
+            self.header.show(
+                *_pair((found.left, found.right), width, self.app.drawing), *_cautions(found, width)
+            )
             beside = self._is_beside()
             about = (id(found), width, beside, self._wrap, signs)
             if self._drawn[0] != about:
-                self._drawn = (about, list(_differences(found, width, signs, beside=beside, wrap=self._wrap)))
+                self._drawn = (
+                    about,
+                    list(_differences(found, width, self.app.drawing, beside=beside, wrap=self._wrap)),
+                )
             shown.show(self._drawn[1])
 
     def label_of(self, key: Key) -> str:
@@ -361,7 +366,7 @@ def _problem(problem: Problem, width: int, hint: str) -> Iterator[Line]:
         yield from (Line(((f"  {part}", role),)) for part in cells_of(plain(text), max(20, width - 4)))
 
 
-def _named(version: Version, note: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _named(version: Version, note: str, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
     """Return the name of a version, with its score."""
     handed_in = version.submission
     right: list[Piece] = []
@@ -387,7 +392,7 @@ def _named(version: Version, note: str, width: int, signs: Signs) -> tuple[Piece
         ),
         ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}, in commands {version.name}", "dim"),),
         ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}", "dim"),),
-        ((fit(where, min(room, cell_len(where)), ellipsis=signs.ellipsis), "dim"),),
+        ((fit(where, min(room, cell_len(where)), ellipsis=drawing.signs.ellipsis), "dim"),),
     ]
     lines: list[Pieces] = [spread((*title, *fitting(forms, room)), tuple(right), width)]
     if note:
@@ -404,11 +409,11 @@ def _column_title(version: Version, other: Version) -> str:
     return version.words if version.submission is None else f"submission {version.submission.sequence}"
 
 
-def _pair(versions: Sequence[Version], width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _pair(versions: Sequence[Version], width: int, drawing: Drawing) -> tuple[Pieces, ...]:
     """Name the two, one below the other, each with its sign."""
     lines: list[Pieces] = []
     for sign, role, version in zip("-+", ("bad", "good"), versions, strict=True):
-        (named, *_) = _named(version, "", width - 2, signs)
+        (named, *_) = _named(version, "", width - 2, drawing)
         drawn: Role = "bad" if role == "bad" else "good"
         lines.append(((f" {sign}", drawn), *named))
     return tuple(lines)
@@ -423,15 +428,15 @@ def _cautions(found: VersionDifference, width: int) -> tuple[Pieces, ...]:
     )
 
 
-def _files(code: VersionCode, width: int, signs: Signs) -> list[Line]:
-    table = Table(_FILES, code.files, width, signs)
+def _files(code: VersionCode, width: int, drawing: Drawing) -> list[Line]:
+    table = Table(_FILES, code.files, width, drawing)
     lines = [table.heading(), *(table.line(each, key=each.path) for each in code.files)]
     if not code.files:
         lines.append(Line((("  there is no code", "dim"),)))
     if code.left_out:
         more = f"{len(code.left_out) + code.more_left_out:,}"
-        lines += [Line(), Line(heading("not kept", width, signs, note=more))]
-        missing = Table(_LEFT_OUT, code.left_out, width, signs)
+        lines += [Line(), Line(heading("not kept", width, drawing.signs, note=more))]
+        missing = Table(_LEFT_OUT, code.left_out, width, drawing)
         lines += [missing.line(each) for each in code.left_out]
     return lines
 
@@ -450,12 +455,12 @@ _LEFT_OUT = (
 
 
 def _differences(
-    found: VersionDifference, width: int, signs: Signs, *, beside: bool, wrap: bool
+    found: VersionDifference, width: int, drawing: Drawing, *, beside: bool, wrap: bool
 ) -> Iterator[Line]:
     """Draw configuration, then files, then their lines."""
     count = _differing(len(found.settings)) if found.settings else "the same"
-    yield Line(heading("configuration", width, signs, note=count))
-    settings = Table(_settings(found), found.settings, width, signs)
+    yield Line(heading("configuration", width, drawing.signs, note=count))
+    settings = Table(_settings(found), found.settings, width, drawing)
     if found.settings:
         yield settings.heading()
     for each in found.settings:
@@ -464,15 +469,15 @@ def _differences(
         return
     yield Line()
     same = f"{_differing(len(found.files))}, {found.same_files:,} the same"
-    yield Line(heading("files", width, signs, note=same))
+    yield Line(heading("files", width, drawing.signs, note=same))
     changes = by_importance(found.files)
-    table = Table(_CHANGES, changes, width, signs)
+    table = Table(_CHANGES, changes, width, drawing)
     for change in changes:
         yield table.line(change, key=("file", change.path))
     shown = 0
     for change in changes:
         yield Line()
-        yield _head(change, width, signs)
+        yield _head(change, width, drawing)
         if change.note:
             yield Line(((f"  {foreign(change.note, width - 3).rstrip()}", "warn"),))
         for number, hunk in enumerate(change.hunks):
@@ -481,7 +486,9 @@ def _differences(
                 return
             yield Line(((f"  {hunk.heading}", "dim"),), key=("hunk", change.path, number), selectable=True)
             drawn = (
-                _beside(hunk.rows, width, signs, wrap) if beside else _below(hunk.rows, width, signs, wrap)
+                _beside(hunk.rows, width, wrap, drawing)
+                if beside
+                else _below(hunk.rows, width, wrap, drawing)
             )
             for place, pieces in enumerate(drawn):
                 shown += 1
@@ -492,10 +499,12 @@ def _differing(count: int) -> str:
     return f"{count:,} {'differs' if count == 1 else 'differ'}"
 
 
-def _head(change: FileChange, width: int, signs: Signs) -> Line:
+def _head(change: FileChange, width: int, drawing: Drawing) -> Line:
     counted = f"+{change.added:,} -{change.removed:,}" if change.added or change.removed else change.status
     name = foreign(change.path, max(10, width - len(counted) - 12)).rstrip()
-    return Line(heading(name, width, signs, note=counted), key=("lines", change.path), selectable=True)
+    return Line(
+        heading(name, width, drawing.signs, note=counted), key=("lines", change.path), selectable=True
+    )
 
 
 def _settings(found: VersionDifference) -> Sequence[Column[SettingChange]]:
@@ -526,12 +535,12 @@ _CHANGES = (
 _ROLES: dict[str, Role] = {"-": "bad", "+": "good", " ": "text"}
 
 
-def _parts(text: str, room: int, *, wrap: bool, signs: Signs, start: int = 0) -> list[str]:
+def _parts(text: str, room: int, drawing: Drawing, *, wrap: bool, start: int = 0) -> list[str]:
     """Sanitise a line of code from a character on; cut it to a width, or wrap it into several parts."""
-    before = signs.ellipsis if start else ""
+    before = drawing.signs.ellipsis if start else ""
     shown = text.expandtabs(_TAB)[start:]
     harmless = before + plain(shown, limit=_LONGEST if wrap else 4 * room)
-    return cells_of(harmless, room) if wrap else [fit(harmless, room, ellipsis=signs.ellipsis)]
+    return cells_of(harmless, room) if wrap else [fit(harmless, room, ellipsis=drawing.signs.ellipsis)]
 
 
 def _starts(rows: Sequence[DiffLine], room: int) -> dict[int, int]:
@@ -548,33 +557,33 @@ def _starts(rows: Sequence[DiffLine], room: int) -> dict[int, int]:
     return found
 
 
-def _below(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+def _below(rows: Sequence[DiffLine], width: int, wrap: bool, drawing: Drawing) -> Iterator[Pieces]:
     """Draw the lines one below the other."""
     starts = _starts(rows, max(10, width - 15)) if not wrap else {}
     for row in rows:
         left, right = (f"{number or '':>5}" for number in (row.left, row.right))
         for place, part in enumerate(
-            _parts(row.text, max(10, width - 15), wrap=wrap, signs=signs, start=starts.get(id(row), 0))
+            _parts(row.text, max(10, width - 15), drawing, wrap=wrap, start=starts.get(id(row), 0))
         ):
             numbers = f"{left}{right}" if not place else " " * 10
             yield ((f"{numbers} ", "dim"), (f"{row.sign} {part}", _ROLES[row.sign]))
 
 
-def _beside(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+def _beside(rows: Sequence[DiffLine], width: int, wrap: bool, drawing: Drawing) -> Iterator[Pieces]:
     """Draw the lines side by side; replaced lines are beside their replacements."""
     half = (width - 2) // 2
     starts = _starts(rows, max(10, half - 8)) if not wrap else {}
     for left, right in _paired(rows):
         sides = (
-            list(_half(left, left.left if left else None, half, signs, wrap, starts.get(id(left), 0))),
+            list(_half(left, left.left if left else None, half, wrap, starts.get(id(left), 0), drawing)),
             list(
                 _half(
                     right,
                     right.right if right else None,
                     width - 2 - half,
-                    signs,
                     wrap,
                     starts.get(id(right), 0),
+                    drawing,
                 )
             ),
         )
@@ -583,13 +592,13 @@ def _beside(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> I
 
 
 def _half(
-    row: DiffLine | None, number: int | None, width: int, signs: Signs, wrap: bool, start: int
+    row: DiffLine | None, number: int | None, width: int, wrap: bool, start: int, drawing: Drawing
 ) -> Iterator[Pieces]:
     if row is None:
         yield ((" " * width, "text"),)
         return
     room = max(10, width - 8)
-    for place, part in enumerate(_parts(row.text, room, wrap=wrap, signs=signs, start=start)):
+    for place, part in enumerate(_parts(row.text, room, drawing, wrap=wrap, start=start)):
         shown = f"{number or '':>5} " if not place else " " * 6
         yield cut(((shown, "dim"), (f"{row.sign} {fit(part, room)}", _ROLES[row.sign])), width)
 

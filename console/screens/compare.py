@@ -12,7 +12,7 @@ from mlebench_console.console.fields import NounField
 from mlebench_console.console.nouns.comparison import DIFFERENCE, DUEL
 from mlebench_console.console.nouns.scoreboard import are_measured
 from mlebench_console.console.pieces import Line, cells_of, fit, fitting, foreign, heading
-from mlebench_console.console.roles import Drawing, Pieces, Signs
+from mlebench_console.console.roles import Drawing, Pieces
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
@@ -76,7 +76,7 @@ class CompareScreen(ListScreen):
             header.show(*(((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in texts))
             shown.show((Line(),))
         elif self._found is not None:
-            header.show(*_header(self._found, width, self.app.signs))
+            header.show(*_header(self._found, width, self.app.drawing))
             height = shown.size.height
             shown.show(_lines(self._found, width, height, self.app.drawing, everything=self._everything))
 
@@ -101,14 +101,14 @@ class CompareScreen(ListScreen):
         self._found = found
 
 
-def _header(found: Comparison, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _header(found: Comparison, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
     """Return the names of both, who is ahead, by split too, and the differences in their conditions."""
     by = f"   by {found.measure.words}"
     room = max(24, width - _BESIDE_NAMES - len(by))
     first_name, second_name = (plain(name.replace("\n", " ")) for name in (found.first, found.second))
     half = max(room // 2, room - cell_len(second_name))
-    first_name = fit(first_name, half, ellipsis=signs.ellipsis).rstrip()
-    second_name = fit(second_name, room - cell_len(first_name), ellipsis=signs.ellipsis).rstrip()
+    first_name = fit(first_name, half, ellipsis=drawing.signs.ellipsis).rstrip()
+    second_name = fit(second_name, room - cell_len(first_name), ellipsis=drawing.signs.ellipsis).rstrip()
     two: Pieces = (
         (" A ", "accent"),
         (first_name, "strong"),
@@ -127,7 +127,9 @@ def _header(found: Comparison, width: int, signs: Signs) -> tuple[Pieces, ...]:
             f"{name} {part.points:+.1f} on {part.competitions} (p = {part.p_value:.3f})"
             for name, part in by_split
         )
-        lines += [((f" {part}", "text"),) for part in cells_of(f"  {signs.dot} ".join(parts), width - 2)]
+        lines += [
+            ((f" {part}", "text"),) for part in cells_of(f"  {drawing.signs.dot} ".join(parts), width - 2)
+        ]
     lines += [((f" {part}", "text"),) for part in wrap(found.worth_of_names, max(20, width - 3))]
     room = width - len(_CAUTION) - 1
     lines += [

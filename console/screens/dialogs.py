@@ -31,7 +31,7 @@ from mlebench_console.console.nouns.run import (
 from mlebench_console.console.pieces import cells_of, foreign, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Context, bindings, key_name, key_names
+from mlebench_console.console.tui.keys import Context, bindings, key_name
 from mlebench_console.console.tui.screen import fit_to_terminal
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -147,7 +147,7 @@ class HelpScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         """Compose the box and, below it, where the search is typed."""
-        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        keys = self.app.drawing.keys
         self._hint = f"{keys('help.search')} searches, {keys('help.close')} closes"
         yield from super().compose()
         yield Prompt("/", "words of what a key does or a sign means", id="search", done="search")
@@ -338,7 +338,7 @@ class ConfirmScreen(Dialog[str]):
 
     def lines(self) -> Iterable[Pieces]:
         """Return what the action changes, and the answers: two on one line, three below one another."""
-        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        keys = self.app.drawing.keys
         answers: list[Pieces] = []
         for answer, text in self._answers.items():
             is_chosen = answer == self._chosen
@@ -432,7 +432,7 @@ class ClassifyScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         """Compose the box with a hint about its keys."""
-        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        keys = self.app.drawing.keys
         up, down, leave = (keys(f"classify.{name}") for name in ("up", "down", "leave"))
         enter = key_name("enter", ascii_only=self.app.settings.ascii_only)
         self._hint = f"{up} {down} choose, {enter} confirms, {leave} cancels"

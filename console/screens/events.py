@@ -9,9 +9,9 @@ from itertools import groupby
 from mlebench_console.console import wording
 from mlebench_console.console.fields import Forms
 from mlebench_console.console.pieces import Line, cut, foreign, heading, joined, told_apart
-from mlebench_console.console.roles import Piece, Pieces, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DescribedScreen
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.screen import Queries
@@ -81,7 +81,7 @@ class EventsScreen(DescribedScreen):
         self._shown = found = folded(joined_steps(accepted))
         self.header.show(self._header(chosen, accepted, len(self._events)))
         if not found:
-            back = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("events.back")
+            back = self.app.drawing.keys("events.back")
             text = f"no event matches this filter: {back} clears it" if chosen else "nothing has happened yet"
             shown.show([Line(((f"  {text}", "dim"),))])
             self._draw_about()
@@ -91,7 +91,7 @@ class EventsScreen(DescribedScreen):
             newest.append(equal)
             if _key(equal) in self._opened:
                 newest += [(one,) for one in equal]
-        table = Table(_columns(newest, shown.line_width, signs), newest, shown.line_width, signs)
+        table = Table(_columns(newest, shown.line_width, self.app.drawing), newest, shown.line_width, signs)
         lines: list[Line] = []
         for day, of_day in groupby(newest, key=_day):
             lines.append(Line(heading(day, shown.line_width, signs)))
@@ -214,21 +214,21 @@ def _words(equal: _Equal) -> Pieces:
     return ((common_words(equal), event_role(equal[0])),)
 
 
-def _in_list(equal: _Equal, signs: Signs) -> Forms:
+def _in_list(equal: _Equal, drawing: Drawing) -> Forms:
     """Return what happened, and where there is room how; the class of a failure is in its sign."""
     one, text, role = equal[0], common_words(equal, brief=True), event_role(equal[0])
-    ended = f" {signs.dot} {one.ended}" if one.ended and len(equal) == 1 else ""
+    ended = f" {drawing.signs.dot} {one.ended}" if one.ended and len(equal) == 1 else ""
     return Forms([((text, role), (ended, "dim")), ((text, role),)])
 
 
-def _columns(found: Sequence[_Equal], width: int, signs: Signs) -> list[Column[_Equal]]:
+def _columns(found: Sequence[_Equal], width: int, drawing: Drawing) -> list[Column[_Equal]]:
     sweeps = sorted({_sweeps(equal) for equal in found} - {""})
 
     def competition(equal: _Equal) -> Pieces:
         return ((_subject(equal), "dim" if equal[0].event.is_routine else "text"),)
 
     def sweep(equal: _Equal) -> Forms:
-        forms = told_apart(_sweeps(equal), sweeps, _SHORTEST_SWEEP, signs.ellipsis)
+        forms = told_apart(_sweeps(equal), sweeps, _SHORTEST_SWEEP, drawing.signs.ellipsis)
         return Forms([((text, "dim"),) for text in forms])
 
     def seed(equal: _Equal) -> str:
@@ -236,7 +236,7 @@ def _columns(found: Sequence[_Equal], width: int, signs: Signs) -> list[Column[_
 
     return [
         Column("time", lambda equal: wording.clock_seconds(equal[0].event.at), 8, role="dim"),
-        Column("", lambda equal: event_sign(equal[0], signs), 3, gap=1),
+        Column("", lambda equal: event_sign(equal[0], drawing.signs), 3, gap=1),
         Column("sweep", sweep, _SHORTEST_SWEEP, grows=40, gap=1),
         Column("competition", competition, 19, grows=56, gap=1),
         Column("seed", seed, 4, right=True, gap=1, role="dim"),
@@ -244,7 +244,7 @@ def _columns(found: Sequence[_Equal], width: int, signs: Signs) -> list[Column[_
         # The beginning of a long name says enough, that of a result or a cause does not.
         Column(
             "what happened",
-            lambda equal: _in_list(equal, signs),
+            lambda equal: _in_list(equal, drawing),
             _CAUSE if width >= _ROOMY else 24,
             grows=110,
         ),

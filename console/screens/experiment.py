@@ -13,7 +13,7 @@ from mlebench_console.console.nouns.competition import ORDER, split_of
 from mlebench_console.console.nouns.costs import many, money
 from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES
 from mlebench_console.console.pieces import Line, bar, cells_of, cut, fit, foreign, heading, joined, width_of
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.table import Column, Table
@@ -97,8 +97,8 @@ class ExperimentScreen(_SubjectScreen):
     def draw_experiment(self, found: ExperimentFacts, width: int) -> None:
         """Draw it on its split."""
         high = self.size.height >= _HIGH
-        self.header.show(*_header(found, self._column, width, self.app.signs), *[()] * high)
-        self.line_list.show(_lines(found, self._column, width, self.app.signs, high=high))
+        self.header.show(*_header(found, self._column, width, self.app.drawing), *[()] * high)
+        self.line_list.show(_lines(found, self._column, width, self.app.drawing, high=high))
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
@@ -136,26 +136,28 @@ class PlotsScreen(_SubjectScreen):
 
     def draw_experiment(self, found: ExperimentFacts, width: int) -> None:
         """Draw the plots."""
-        self.header.show(*_plots_header(found, width, self.app.signs), ())
-        self.line_list.show(_plot_lines(found.plots, width, self.app.signs))
+        self.header.show(*_plots_header(found, width, self.app.drawing), ())
+        self.line_list.show(_plot_lines(found.plots, width, self.app.drawing))
 
 
-def _plots_header(found: ExperimentFacts, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _plots_header(found: ExperimentFacts, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
     """Return whose plots they are, and what bars and signs mean."""
     runs, competitions = len(found.evidence.trials), len(found.evidence.competitions)
     of = f"{plural(runs, 'run')} of {plural(competitions, 'competition')}"
-    name = foreign(found.evidence.name, max(16, width - 30 - len(of)), ellipsis=signs.ellipsis).rstrip()
+    name = foreign(
+        found.evidence.name, max(16, width - 30 - len(of)), ellipsis=drawing.signs.ellipsis
+    ).rstrip()
     first: Pieces = ((f" {name}", "strong"), (f"  plots of {of}", "text"))
     parts: list[Pieces] = [((" a whole bar is 100 %, or 100 points; other units say theirs", "dim"),)]
     if found.row.seeds_done != 1:
-        parts.append(((f"{signs.plus_minus} standard error over seeds", "dim"),))
-    return first, joined(parts, (f" {signs.dot} ", "faint"), width)
+        parts.append(((f"{drawing.signs.plus_minus} standard error over seeds", "dim"),))
+    return first, joined(parts, (f" {drawing.signs.dot} ", "faint"), width)
 
 
-def _header(found: ExperimentFacts, column: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _header(found: ExperimentFacts, column: str, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
     """Return the name and conditions of the experiment."""
     evidence, row = found.evidence, found.row
-    dot: Piece = (f" {signs.dot} ", "faint")
+    dot: Piece = (f" {drawing.signs.dot} ", "faint")
     conditions = evidence.conditions
     done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
     agent = " ".join(part for part in (conditions.agent, conditions.agent_version) if part)
@@ -179,7 +181,7 @@ def _header(found: ExperimentFacts, column: str, width: int, signs: Signs) -> tu
     return tuple(lines)
 
 
-def _lines(found: ExperimentFacts, column: str, width: int, signs: Signs, *, high: bool) -> list[Line]:
+def _lines(found: ExperimentFacts, column: str, width: int, drawing: Drawing, *, high: bool) -> list[Line]:
     """Return the measures (all of them in a high terminal), the competitions of a column by split, and the insights."""
     seeds = max((len(found.trials_of(name)) for name in found.evidence.competitions), default=0)
     # In wide terminals the statistics are beside the competitions.
@@ -188,10 +190,10 @@ def _lines(found: ExperimentFacts, column: str, width: int, signs: Signs, *, hig
     )
     beside = width - needed if width >= needed + _BLOCK + 6 else 0
     whole, width = width, width - beside
-    lines = _measures(found, width, signs, MEASURES_BY_INTEREST if high else _FIRST_MEASURES)
+    lines = _measures(found, width, MEASURES_BY_INTEREST if high else _FIRST_MEASURES, drawing)
     members = set(registry.splits()[COLUMNS[column]])
     shown = [name for name in found.evidence.competitions if name in members or column == "all"]
-    trials = Table(_trial_columns(found, seeds, width, signs), shown, width - 1, signs)
+    trials = Table(_trial_columns(found, seeds, width, drawing), shown, width - 1, drawing)
     for split in ORDER:
         names = [name for name in shown if split_of(name) == split]
         if names:
@@ -199,15 +201,15 @@ def _lines(found: ExperimentFacts, column: str, width: int, signs: Signs, *, hig
             lines += [trials.line(name, key=name) for name in names]
     if not shown:
         lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
-    return _with_statistics(lines, found.insight, whole, beside, signs)
+    return _with_statistics(lines, found.insight, whole, beside, drawing)
 
 
 def _with_statistics(
-    lines: list[Line], insight: Insight, width: int, beside: int, signs: Signs
+    lines: list[Line], insight: Insight, width: int, beside: int, drawing: Drawing
 ) -> list[Line]:
     """Add the statistics: beside the lines where `beside` cells are free, otherwise below them."""
     room = beside or width
-    title = Line(heading("statistics", room - bool(beside), signs))
+    title = Line(heading("statistics", room - bool(beside), drawing.signs))
     drawn = [title.pieces, *_statistics(insight, room)]
     if len(drawn) == 1:
         return lines
@@ -304,7 +306,9 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
         ]
 
 
-def _measures(found: ExperimentFacts, width: int, signs: Signs, measures: Sequence[Measure]) -> list[Line]:
+def _measures(
+    found: ExperimentFacts, width: int, measures: Sequence[Measure], drawing: Drawing
+) -> list[Line]:
     """Return the measures on the experiment's own competitions and on every split that they cover."""
     covered_splits = [(name, found.row.columns[name]) for name in COLUMNS]
     # A column without a figure would be dashes only; its own competitions may be exactly those of a split.
@@ -313,16 +317,16 @@ def _measures(found: ExperimentFacts, width: int, signs: Signs, measures: Sequen
     is_split = any(own is not None and own.covered == one.covered == own.of for _name, one in splits)
     standings = [*([] if is_split else [("its own", own)]), *splits]
 
-    room = 10 + len(signs.plus_minus)
+    room = 10 + len(drawing.signs.plus_minus)
 
     def column(title: str, standing: Standing | None) -> Column[Measure]:
         return Column(
-            title.capitalize(), lambda measure: _measured(standing, measure, signs), room, right=True, gap=1
+            title.capitalize(), lambda measure: _measured(standing, measure, drawing), room, right=True, gap=1
         )
 
     columns = [Column[Measure]("mean, %", lambda measure: measure.words, 12, grows=18)]
     columns += [column(title, standing) for title, standing in standings]
-    table = Table(columns, measures, width, signs)
+    table = Table(columns, measures, width, drawing)
     covered = [
         "-" if standing is None else f"{standing.covered} of {standing.of}" for _name, standing in standings
     ]
@@ -330,10 +334,10 @@ def _measures(found: ExperimentFacts, width: int, signs: Signs, measures: Sequen
     return [table.heading(), counts, *map(table.line, measures)]
 
 
-def _measured(standing: Standing | None, measure: Measure, signs: Signs) -> str:
+def _measured(standing: Standing | None, measure: Measure, drawing: Drawing) -> str:
     known = None if standing is None else standing.measures.get(measure)
     if known is not None:
-        return known.figures(1, signs.plus_minus)
+        return known.figures(1, drawing.signs.plus_minus)
     if standing is None or measure is not Measure.ANY_MEDAL or standing.interim is None:
         return wording.UNKNOWN
     if standing.covered == standing.of:
@@ -341,11 +345,11 @@ def _measured(standing: Standing | None, measure: Measure, signs: Signs) -> str:
     return wording.UNKNOWN
 
 
-def _trial_columns(found: ExperimentFacts, seeds: int, width: int, signs: Signs) -> list[Column[str]]:
+def _trial_columns(found: ExperimentFacts, seeds: int, width: int, drawing: Drawing) -> list[Column[str]]:
     def seed(place: int) -> Column[str]:
         def trial(name: str) -> Pieces:
             trials = found.trials_of(name)
-            return (trial_text(trials[place], signs),) if place < len(trials) else ()
+            return (trial_text(trials[place], drawing.signs),) if place < len(trials) else ()
 
         return Column(f"seed {place + 1}", trial, _CELL, gap=1, chosen=True)
 
@@ -369,20 +373,20 @@ def _trial_columns(found: ExperimentFacts, seeds: int, width: int, signs: Signs)
 
     columns: list[Column[str]] = [Column("competition", str, 14, grows=48), *map(seed, range(seeds))]
     columns.append(Column("medals", medals, 6, drop=1, right=True))
-    columns.append(Column("bronze", partial(_bronze, signs=signs), 10, drop=2, right=True, role="dim"))
+    columns.append(Column("bronze", partial(_bronze, drawing=drawing), 10, drop=2, right=True, role="dim"))
     if by_name and width >= _WIDE:
         columns.append(Column("", cost, 16, drop=3, right=True, role="dim"))
         columns.append(Column("", tokens, 14, drop=4, right=True, role="dim"))
     return columns
 
 
-def _bronze(competition: str, signs: Signs) -> str:
+def _bronze(competition: str, drawing: Drawing) -> str:
     """Return the score that bronze needs, with an arrow towards better ones."""
     cuts = registry.get(competition).thresholds
-    return f"{wording.score(cuts.bronze, 8)} {better_arrow(cuts, signs)}"
+    return f"{wording.score(cuts.bronze, 8)} {better_arrow(cuts, drawing.signs)}"
 
 
-def _plot_lines(plots: Sequence[Plot], width: int, signs: Signs) -> list[Line]:
+def _plot_lines(plots: Sequence[Plot], width: int, drawing: Drawing) -> list[Line]:
     """Return every plot: a bar and a number for each value, in one column or two."""
     if not plots:
         return [Line((("  there are no numbers to draw yet", "dim"),))]
@@ -391,7 +395,7 @@ def _plot_lines(plots: Sequence[Plot], width: int, signs: Signs) -> list[Line]:
     columns: list[list[Line]] = [[], []] if two else [[]]
     for plot in plots:
         shortest = min(columns, key=len)
-        shortest += [*([Line()] if shortest else []), *_plot(plot, room, signs)]
+        shortest += [*([Line()] if shortest else []), *_plot(plot, room, drawing)]
     if not two:
         return columns[0]
     left, right = columns
@@ -408,7 +412,7 @@ def _plot_lines(plots: Sequence[Plot], width: int, signs: Signs) -> list[Line]:
 _TWO_COLUMNS = 170
 
 
-def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
+def _plot(plot: Plot, width: int, drawing: Drawing) -> list[Line]:
     """Return a plot: its title, its unit with what a whole bar is, and its bars."""
     values = [y for series in plot.series for _x, y in series.points]
     ends: dict[float, float] = {}
@@ -423,12 +427,12 @@ def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
         unit += f", a whole bar: {f'all {plot.y_label}' if stacked else f'{top:,.4g}'}"
     several = len(plot.series) > 1
     lines = [
-        Line(heading(plot.title, width, signs), key=plot.key, selectable=True),
+        Line(heading(plot.title, width, drawing.signs), key=plot.key, selectable=True),
         Line(
             cut(
                 ((f"  {fit(plot.x_label, _LABEL)} {' ' * _SERIES}", "dim"), (unit, "dim")),
                 width,
-                signs.ellipsis,
+                drawing.signs.ellipsis,
             )
         ),
     ]
@@ -438,7 +442,7 @@ def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
         whole = 100.0 if percent else ends[x] if stacked else top
         for series in plot.series:
             role = _SERIES_ROLES.get(series.name, "bad") if several else "running"
-            drawn = _bar(series, x, whole, room, signs, role=role, several=several, with_share=stacked)
+            drawn = _bar(series, x, whole, room, drawing, role=role, several=several, with_share=stacked)
             if drawn:
                 lines.append(Line(cut(((f"  {fit(label, _LABEL)} ", "text"), *drawn), width)))
                 label = ""
@@ -450,7 +454,7 @@ def _bar(
     x: float,
     whole: float,
     room: int,
-    signs: Signs,
+    drawing: Drawing,
     *,
     role: Role,
     several: bool,
@@ -463,9 +467,9 @@ def _bar(
     value = series.points[found][1]
     if with_share and not value:
         return ()  # kinds of endings that did not occur are left out
-    error = f" {signs.plus_minus}{series.errors[found]:.1f}" if series.errors else ""
+    error = f" {drawing.signs.plus_minus}{series.errors[found]:.1f}" if series.errors else ""
     share = value / whole if whole else 0.0
-    full, empty = bar(share, room, signs)
+    full, empty = bar(share, room, drawing.signs)
     number = f"{value:.0f} {100 * share:5.1f} %" if with_share else f"{value:,.1f}{error}"
     return (
         (fit(series.name if several else "", _SERIES), role),

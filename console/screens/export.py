@@ -12,9 +12,8 @@ from textual.widget import Widget
 from mlebench_console.console.fields import NounField
 from mlebench_console.console.nouns.scoreboard import standing_cell
 from mlebench_console.console.pieces import Line, cells_of, cut, foreign, heading
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain, plain_lines
-from mlebench_console.console.tui.keys import key_names
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.log_view import MOST_COPIED
@@ -86,14 +85,14 @@ class ExportScreen(ListScreen):
             )
             return
         result, form, signs = self._result, self._request.form, self.app.signs
-        mend = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        mend = self.app.drawing.keys
         lines = _missing_lines(result.shortcomings, mend, width)
         if self.size.height >= _HIGH:
             # The row has the figures too, and in a low terminal it should be seen without scrolling.
             lines += [
                 Line(),
                 Line(heading("figures, any medal in %", width, signs)),
-                *_figures(result.row, width, signs),
+                *_figures(result.row, width, self.app.drawing),
             ]
         title = f"the row as {_NAMES[form]}, as it is copied and written"
         lines += [Line(), Line(heading(title, width, signs))]
@@ -210,7 +209,7 @@ class ExportScreen(ListScreen):
             pieces.append((" padded", "warn"))
         lines: list[Pieces] = [cut(tuple(pieces), width)]
         if self._result is not None:
-            lines.append(_readiness(len(self._result.shortcomings), self.app.signs))
+            lines.append(_readiness(len(self._result.shortcomings), self.app.drawing))
         if self._not_written:
             lines += [
                 ((f" {part}", "bad"),)
@@ -221,12 +220,12 @@ class ExportScreen(ListScreen):
         return tuple(lines)
 
 
-def _readiness(missing: int, signs: Signs) -> Pieces:
+def _readiness(missing: int, drawing: Drawing) -> Pieces:
     """Return whether a row is ready for the leaderboard."""
     if not missing:
-        return ((f" {signs.done} nothing is missing: ready for the leaderboard", "good"),)
+        return ((f" {drawing.signs.done} nothing is missing: ready for the leaderboard", "good"),)
     count = plural(missing, "thing is", "things are")
-    return ((f" {signs.failed} not ready for the leaderboard: {count} missing", "warn"),)
+    return ((f" {drawing.signs.failed} not ready for the leaderboard: {count} missing", "warn"),)
 
 
 # The keys that mend what a row lacks.
@@ -256,7 +255,7 @@ def _missing_lines(found: Sequence[Shortcoming], key_name: Callable[[str], str],
     return lines
 
 
-def _figures(row: Row, width: int, signs: Signs) -> list[Line]:
+def _figures(row: Row, width: int, drawing: Drawing) -> list[Line]:
     """Return the figures of the row by split, with what they are over."""
     standings = [("its own", row.own), *row.columns.items()]
     known = [(name, standing) for name, standing in standings if standing is not None]
@@ -268,7 +267,7 @@ def _figures(row: Row, width: int, signs: Signs) -> list[Line]:
     ]
     if any(standing.cell is not None for _name, standing in known):
         columns.append(NounField("seeds", _seeds_of, 5, right=True))
-    table = Table(columns, known, width, Drawing(0.0, signs))
+    table = Table(columns, known, width, Drawing(0.0, drawing.signs))
     return [table.heading(), *map(table.line, known)]
 
 

@@ -22,9 +22,9 @@ from mlebench_console.console.fields import REST, Cell, Forms
 from mlebench_console.console.nouns.competition import competition
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import Line, cells_of, fitting, foreign, foreign_path, heading
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField
 from mlebench_console.console.tui.widgets.line_list import LineList
@@ -272,14 +272,14 @@ class GradeScreen(ConsoleScreen):
         self.query_one("#choices", Painted).show(*choices)
         metric: list[Pieces] = []
         if chosen is not None:
-            metric.append(_metric_line(chosen, self._edition, signs, width))
+            metric.append(_metric_line(chosen, self._edition, width, self.app.drawing))
             if self._is_unprepared(chosen.id):
                 metric.append(_labelled("", ("its data are not prepared: Data prepares them", "warn")))
         self.query_one("#metric", Painted).show(*metric)
         watching: tuple[Pieces, ...] = ()
         if self._watched is not None:
             path, of = str(self._watched.path), f" for {self._watched.competition_id}"
-            stop = key_names(self.app.settings.keys)("grade.watch")
+            stop = self.app.drawing.keys("grade.watch")
             after = f": graded again when it changes, {stop} stops"
             room = width - len(f" watching {of}{after}") - 1
             if room < 12:
@@ -291,8 +291,8 @@ class GradeScreen(ConsoleScreen):
         verdict.display = bool(verdict.text)
         history = self.query_one("#history", LineList)
         has_room = self._asked is None and self._found is None
-        lines = _history(self._past, history.line_width, self.app.now(), signs, explains=has_room)
-        history.show([*lines, *_prepared_lines(self._prepared, history.line_width, signs)])
+        lines = _history(self._past, history.line_width, self.app.drawing, explains=has_room)
+        history.show([*lines, *_prepared_lines(self._prepared, history.line_width, self.app.drawing)])
         self._draw_about()
 
     def _draw_about(self) -> None:
@@ -322,7 +322,7 @@ class GradeScreen(ConsoleScreen):
         if self.focused is not None or bool(typed) == bool(path):
             return ()
         missing = "no file is named yet" if typed else "no competition is named yet"
-        key = key_names(self.app.settings.keys)("grade.next")
+        key = self.app.drawing.keys("grade.next")
         forms = (
             f"{missing}: {key} goes back to the fields, digits switch screens",
             f"{missing}: {key} goes back",
@@ -331,7 +331,7 @@ class GradeScreen(ConsoleScreen):
 
     def _result(self, width: int) -> tuple[Pieces, ...]:
         if self._asked is not None:
-            key = key_names(self.app.settings.keys)("grade.back")
+            key = self.app.drawing.keys("grade.back")
             text = f"grading {self._asked.path.name}   {key} {key} waits no longer"
             return (_line(text, "running", width), *self._report())
         if isinstance(self._found, Problem):
@@ -345,9 +345,9 @@ class GradeScreen(ConsoleScreen):
         """Return the report shown last, if it is of the same file still."""
         if not isinstance(self._found, GradedFile):
             return ()
-        name = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        name = self.app.drawing.keys
         again = f"{name('grade.run')} grades it again, {name('grade.watch')} whenever it changes"
-        return _report(self._found, self.size, self.app.signs, f"mend the file; {again}")
+        return _report(self._found, self.size, f"mend the file; {again}", self.app.drawing)
 
     def _take(self, asked: _Asked, found: GradedFile | Problem) -> None:
         if asked is not self._asked:
@@ -444,25 +444,25 @@ _OUTCOMES = {
 }
 
 
-def _metric_line(found: Competition, edition: Edition, signs: Signs, width: int) -> Pieces:
+def _metric_line(found: Competition, edition: Edition, width: int, drawing: Drawing) -> Pieces:
     """Return the line with the metric, its better direction, and the edition."""
-    arrow = better_arrow(found.thresholds, signs)
-    rest = f" {signs.dot} {found.complexity} {signs.dot} edition {edition}"
+    arrow = better_arrow(found.thresholds, drawing.signs)
+    rest = f" {drawing.signs.dot} {found.complexity} {drawing.signs.dot} edition {edition}"
     which = f", {wording.better(found.thresholds)} {arrow}{rest}"
     name = foreign(found.metric.name, max(10, width - _LABEL - 2 - cell_len(which))).rstrip()
     return _labelled("metric", (f"{name}{which}", "dim"))
 
 
-def _report(graded: GradedFile, size: Size, signs: Signs, mend: str) -> tuple[Pieces, ...]:
+def _report(graded: GradedFile, size: Size, mend: str, drawing: Drawing) -> tuple[Pieces, ...]:
     """Return the lines of the report: the result, its place among the cut-offs, and for a refused file what to do."""
     width, height = size
     report, cuts = graded.report, graded.competition.thresholds
-    lines: list[Pieces] = [_verdict(graded, width, signs)]
+    lines: list[Pieces] = [_verdict(graded, width, drawing)]
     ends = [f"   {wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"]
     ends.append(f"   edition {report.edition}")
     took = ends[0] if width >= _WIDE else ends[1]
     path = foreign_path(
-        report.submission_path, max(20, width - _LABEL - len(took) - 2), ellipsis=signs.ellipsis
+        report.submission_path, max(20, width - _LABEL - len(took) - 2), ellipsis=drawing.signs.ellipsis
     )
     file: Pieces = _labelled("file", (path, "text"), (took, "dim"))
     if report.score is None:
@@ -473,7 +473,7 @@ def _report(graded: GradedFile, size: Size, signs: Signs, mend: str) -> tuple[Pi
         lines.append(file)
     if report.score is not None or height >= _HIGH:
         lines.append(())
-        lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, signs)]
+        lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, drawing.signs)]
     if report.defects:
         lines += [(), _labelled("known defects", (f"of this competition in edition {report.edition}", "dim"))]
         # Leave room for the history below.
@@ -482,20 +482,20 @@ def _report(graded: GradedFile, size: Size, signs: Signs, mend: str) -> tuple[Pi
     return tuple(lines)
 
 
-def _verdict(graded: GradedFile, width: int, signs: Signs) -> Pieces:
+def _verdict(graded: GradedFile, width: int, drawing: Drawing) -> Pieces:
     """Return the result in one line: medal, score, distance to the next medal, rank; or why there is none."""
     report, cuts = graded.report, graded.competition.thresholds
     if report.score is None:
         why = _OUTCOMES.get(report.outcome, report.outcome)
-        return ((f" {f'{signs.invalid} not valid':<{_LABEL}}", "bad"), (why, "bad"))
+        return ((f" {f'{drawing.signs.invalid} not valid':<{_LABEL}}", "bad"), (why, "bad"))
     earned = report.medal or ("above median" if report.above_median else "below median")
     head: Pieces = (
         (
-            f" {f'{outcome_sign(_EARNED[earned], signs)} {earned}':<{_LABEL - 1}} ",
+            f" {f'{outcome_sign(_EARNED[earned], drawing.signs)} {earned}':<{_LABEL - 1}} ",
             medal_role(cuts, report.score),
         ),
         (f"{report.score:.5f}", "strong"),
-        (f" {better_arrow(cuts, signs)}   ", "dim"),
+        (f" {better_arrow(cuts, drawing.signs)}   ", "dim"),
     )
     further: Pieces = ((to_next(cuts, report.score), "text"),)
     forms: list[Pieces] = [(*head, *further)]
@@ -541,23 +541,21 @@ def _lines(text: str, role: Role, width: int) -> list[Pieces]:
     return [((f" {part}", role),) for part in _wrapped(text, width - 2)]
 
 
-def _history(
-    past: Sequence[PastGrading], width: int, now: float, signs: Signs, *, explains: bool
-) -> list[Line]:
+def _history(past: Sequence[PastGrading], width: int, drawing: Drawing, *, explains: bool) -> list[Line]:
     """Return the history, newest first; if it is empty, an explanation of the screen."""
     if not past:
         parts = _wrapped(_PURPOSE, width - 3) if explains else []
         return [Line(((f"  {part}", "dim"),)) for part in parts]
-    table = Table(_history_columns(past, width, now, signs), past, width, signs)
-    title = Line(heading("graded before", width, signs, note=str(len(past))))
+    table = Table(_history_columns(past, width, drawing), past, width, drawing)
+    title = Line(heading("graded before", width, drawing.signs, note=str(len(past))))
     return [title, table.heading(), *(table.line(each, key=each) for each in past)]
 
 
-def _prepared_lines(prepared: tuple[str, ...] | None, width: int, signs: Signs) -> list[Line]:
+def _prepared_lines(prepared: tuple[str, ...] | None, width: int, drawing: Drawing) -> list[Line]:
     """Return the competitions that files can be graded for, under a heading; nothing until they are known."""
     if prepared is None:
         return []
-    title = Line(heading("prepared competitions", width, signs, note=str(len(prepared))))
+    title = Line(heading("prepared competitions", width, drawing.signs, note=str(len(prepared))))
     nothing = Line((("  none yet: a dataset has to be prepared on Data first", "warn"),))
     lines = [Line(((f"  {name}", "text"),), key=name, selectable=True) for name in prepared]
     return [Line(), title, *(lines or [nothing])]
@@ -572,9 +570,7 @@ def _past_lines(key: Hashable, width: int) -> tuple[Pieces, ...]:
     return (path, day, *(_listed("why", [key.message], "warn", width) if key.message else ()))
 
 
-def _history_columns(
-    past: Sequence[PastGrading], width: int, now: float, signs: Signs
-) -> list[Column[PastGrading]]:
+def _history_columns(past: Sequence[PastGrading], width: int, drawing: Drawing) -> list[Column[PastGrading]]:
     # Files of the same name are told apart by what stands before it.
     longest = max(cell_len(plain(each.path)) for each in past)
 
@@ -586,11 +582,11 @@ def _history_columns(
             if each.score is None
             else wording.score(each.score, 9)
         )
-        return ((f"{outcome_sign(earned, signs)} {text}", outcome_role(earned)),)
+        return ((f"{outcome_sign(earned, drawing.signs)} {text}", outcome_role(earned)),)
 
     def path(each: PastGrading) -> Cell:
         rooms = range(max(_SHORTEST_PATH, min(longest, width)), _SHORTEST_PATH - 1, -1)
-        shorter = (foreign_path(each.path, room, ellipsis=signs.ellipsis) for room in rooms)
+        shorter = (foreign_path(each.path, room, ellipsis=drawing.signs.ellipsis) for room in rooms)
         return Forms([((text, "text"),) for text in shorter])
 
     def edition(each: PastGrading) -> str:
@@ -602,7 +598,7 @@ def _history_columns(
     editions = [Column("edition", edition, 9, drop=2, role="dim")] if any(map(edition, past)) else []
     reasons = [Column("why", why, 16, grows=REST, drop=3, role="warn")] if any(map(why, past)) else []
     return [
-        Column("age", lambda each: wording.age(now - each.at), 4, right=True, role="dim"),
+        Column("age", lambda each: wording.age(drawing.now - each.at), 4, right=True, role="dim"),
         Column("graded", lambda each: wording.date_and_time(each.at), 16, drop=1, role="dim"),
         Column("competition", lambda each: each.competition_id, 22, grows=56),
         Column("result", worth, 15),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms
 from mlebench_console.console.pieces import Line, bar, cut, foreign, heading, joined, width_of
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
@@ -64,10 +64,10 @@ class HostScreen(ListScreen):
 
     def redraw(self) -> None:
         """Draw the machine as it is now."""
-        users, now, signs = self.line_list, self.app.now(), self.app.signs
-        self.header.show(*_machine(self.app.engine, now, self.size.width, signs))
+        users = self.line_list
+        self.header.show(*_machine(self.app.engine, self.size.width, self.app.drawing))
         gpus = () if self.app.engine is None else self.app.engine.gpu_uses
-        users.show(_lines(self._use, gpus, self._node, users.line_width, users.size.height, now, signs))
+        users.show(_lines(self._use, gpus, self._node, users.line_width, users.size.height, self.app.drawing))
 
     def action_open(self) -> None:
         """Open the run under the cursor on its resources; on a node, show only its runs, or again those of all."""
@@ -100,7 +100,7 @@ class HostScreen(ListScreen):
             self._node = None
 
 
-def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _machine(engine: EngineStatus | None, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
     """Return the lines about the machine, its engine and its load."""
     if engine is None or engine.pid is None:
         return (
@@ -112,7 +112,11 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
             ),
         )
     state: Pieces = (("engine running", "good"),) if engine.running else (("engine down", "bad"),)
-    up = f", up {wording.span(now - engine.started_at)}" if engine.running and engine.started_at else ""
+    up = (
+        f", up {wording.span(drawing.now - engine.started_at)}"
+        if engine.running and engine.started_at
+        else ""
+    )
     facts: list[Pieces] = [
         ((f" {foreign(engine.host, 40).rstrip()}", "strong"),),
         (*state, (f", process {engine.pid}{up}" if engine.running else "", "dim")),
@@ -127,11 +131,11 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
         used_memory = engine.memory_total - engine.memory_available
     cells = 48 if width >= _WIDE else 32 if width >= _MIDDLE else 16
     gauges = {
-        "slots": _gauge("slots", engine.slots_used, engine.slots, _count, cells, signs),
-        "load": _gauge("load", engine.load1, engine.cpus, _count, cells, signs, " CPUs"),
-        "memory": _gauge("memory", used_memory, engine.memory_total, wording.size, cells, signs),
-        "disk: state": _disk("disk: state", engine.state_disk_free, engine.state_disk_total, cells, signs),
-        "disk: data": _disk("disk: data", engine.data_disk_free, engine.data_disk_total, cells, signs),
+        "slots": _gauge("slots", engine.slots_used, engine.slots, _count, cells, "", drawing),
+        "load": _gauge("load", engine.load1, engine.cpus, _count, cells, " CPUs", drawing),
+        "memory": _gauge("memory", used_memory, engine.memory_total, wording.size, cells, "", drawing),
+        "disk: state": _disk("disk: state", engine.state_disk_free, engine.state_disk_total, cells, drawing),
+        "disk: data": _disk("disk: data", engine.data_disk_free, engine.data_disk_total, cells, drawing),
     }
     unknown = [
         *(["GPUs"] if engine.gpus is None else []),
@@ -142,9 +146,14 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
         lines.append(((f" not measured yet: {', '.join(unknown)}", "dim"),))
     if not engine.running and engine.heartbeat_at is not None:
         lines.append(
-            ((f" as it was {wording.span(now - engine.heartbeat_at)} ago, when the engine last ran", "warn"),)
+            (
+                (
+                    f" as it was {wording.span(drawing.now - engine.heartbeat_at)} ago, when the engine last ran",
+                    "warn",
+                ),
+            )
         )
-    return (joined(facts, (f" {signs.dot} ", "faint"), width - 1), (), *lines)
+    return (joined(facts, (f" {drawing.signs.dot} ", "faint"), width - 1), (), *lines)
 
 
 def _gauge(
@@ -153,23 +162,23 @@ def _gauge(
     of: float | None,
     number: wording.Number,
     cells: int,
-    signs: Signs,
-    unit: str = "",
+    unit: str,
+    drawing: Drawing,
 ) -> Pieces:
     """Draw how much of a resource is used; empty if unknown."""
     if used is None or not of:
         return ()
-    full, empty = bar(used / of, cells, signs)
+    full, empty = bar(used / of, cells, drawing.signs)
     role: Role = "warn" if used > of else "running"
     return (
         (f" {name:<13}", "dim"), (full, role), (empty, "faint"), (f"  {number(used)} of {number(of)}{unit}", "text")
     )  # fmt: skip
 
 
-def _disk(name: str, free: int | None, total: int | None, cells: int, signs: Signs) -> Pieces:
+def _disk(name: str, free: int | None, total: int | None, cells: int, drawing: Drawing) -> Pieces:
     if free is None or not total:
         return ()
-    full, empty = bar(1 - free / total, cells, signs)
+    full, empty = bar(1 - free / total, cells, drawing.signs)
     low = free < LOW_DISK_SHARE * total
     text = f"  {wording.size(free)} free of {wording.size(total)}"
     return (
@@ -181,13 +190,7 @@ def _disk(name: str, free: int | None, total: int | None, cells: int, signs: Sig
 
 
 def _lines(
-    use: HostUse,
-    gpus: Sequence[GpuUse],
-    node: str | None,
-    width: int,
-    height: int,
-    now: float,
-    signs: Signs,
+    use: HostUse, gpus: Sequence[GpuUse], node: str | None, width: int, height: int, drawing: Drawing
 ) -> list[Line]:
     """Return nodes and GPUs, the runs by usage (of one node or of all), their use of disks, and charts."""
     live = [each for each in use.live if node is None or _where(each) == node]
@@ -200,18 +203,18 @@ def _lines(
         *([f"{running} running"] if running else []),
         *([f"{waiting} waiting in Slurm"] if waiting else []),
     ]
-    made = [*_nodes(use, width, now, signs), *_gpus(gpus, use, width, signs)]
-    made.append(Line(heading("runs by what they use", width, signs, note=", ".join(told))))
+    made = [*_nodes(use, width, drawing), *_gpus(gpus, use, width, drawing)]
+    made.append(Line(heading("runs by what they use", width, drawing.signs, note=", ".join(told))))
     with_gpus = any(one.latest is not None and one.latest.gpu_percent is not None for one in begun)
-    columns = _columns(now, with_nodes=any(map(_where, begun)), with_gpus=with_gpus)
-    table = Table(columns, begun, width, signs)
+    columns = _columns(drawing, with_nodes=any(map(_where, begun)), with_gpus=with_gpus)
+    table = Table(columns, begun, width, drawing)
     made += (
         [table.heading()]
         if begun
         else [Line(((f"  nothing is running{'' if node is None else ' there'}", "dim"),))]
     )
     made += [table.line(each, key=each.run.id) for each in begun]
-    made += [Line(), Line(heading("disk space used by", width, signs)), *_disk_users(use, signs)]
+    made += [Line(), Line(heading("disk space used by", width, drawing.signs)), *_disk_users(use, drawing)]
     charts = {
         "processors": (use.cpu_percent, _cpus),
         "memory": (use.memory_bytes, wording.size),
@@ -224,7 +227,7 @@ def _lines(
     for name, (points, number) in known.items():
         room_across = width // 2 - 1 if beside else width
         series = Series(
-            points=[(at - now + HISTORY_SECONDS, value) for at, value in points],
+            points=[(at - drawing.now + HISTORY_SECONDS, value) for at, value in points],
             span=(0.0, HISTORY_SECONDS),
             role="running",
             number=number,
@@ -232,9 +235,18 @@ def _lines(
             ends=(f"{wording.span(HISTORY_SECONDS)} ago", "now"),
         )
         title = heading(
-            f"{name} of all runs together, the last {wording.span(HISTORY_SECONDS)}", room_across, signs
+            f"{name} of all runs together, the last {wording.span(HISTORY_SECONDS)}",
+            room_across,
+            drawing.signs,
         )
-        drawn.append([title, *chart(series, room_across - 2, room, signs, ascii_only=signs.bar_parts == " ")])
+        drawn.append(
+            [
+                title,
+                *chart(
+                    series, room_across - 2, room, drawing.signs, ascii_only=drawing.signs.bar_parts == " "
+                ),
+            ]
+        )
     if beside:
         half = width - width // 2 + 1
         return [
@@ -248,7 +260,7 @@ def _lines(
     return [*made, *(line for one in drawn for line in (Line(), *map(Line, one)))]
 
 
-def _gpus(gpus: Sequence[GpuUse], use: HostUse, width: int, signs: Signs) -> list[Line]:
+def _gpus(gpus: Sequence[GpuUse], use: HostUse, width: int, drawing: Drawing) -> list[Line]:
     """Return a line for each GPU: how busy it is, its memory, and the runs that hold it; lost ones first."""
     live = {each.attempt.id: each.run for each in use.live}
     runs_of = [[live[attempt] for attempt in gpu.attempts if attempt in live] for gpu in gpus]
@@ -273,7 +285,7 @@ def _gpus(gpus: Sequence[GpuUse], use: HostUse, width: int, signs: Signs) -> lis
     def gauge(share: float | None, text: str, *, high: bool) -> Pieces:
         if share is None:
             return ((f"{' ' * cells} {text}", "dim"),)
-        full, empty = bar(share, cells, signs)
+        full, empty = bar(share, cells, drawing.signs)
         return ((full, "warn" if high else "running"), (empty, "faint"), (f" {text}", "text"))
 
     def busy(one: _HeldGpu) -> Pieces:
@@ -310,15 +322,15 @@ def _gpus(gpus: Sequence[GpuUse], use: HostUse, width: int, signs: Signs) -> lis
         Column("memory", memory, cells + (19 if width >= _MIDDLE else 8), gap=1),
         Column("run", holders, 16, grows=REST),
     ]
-    table = Table(columns, shown, width, signs)
-    made = [Line(heading("GPUs", width, signs, note=", ".join(note))), table.heading()]
+    table = Table(columns, shown, width, drawing)
+    made = [Line(heading("GPUs", width, drawing.signs, note=", ".join(note))), table.heading()]
     for one in shown:
         place, _gpu, held = one
         made.append(table.line(one, key=_GpuKey(place, held[0].id) if held else None))
     return [*made, Line()]
 
 
-def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[LiveRun]]:
+def _columns(drawing: Drawing, *, with_nodes: bool, with_gpus: bool) -> list[Column[LiveRun]]:
     def used(of: Callable[[UsageSample], float | None], number: wording.Number) -> Callable[[LiveRun], str]:
         def cell(user: LiveRun) -> str:
             value = None if user.latest is None else of(user.latest)
@@ -331,8 +343,8 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
         wait = job_wait(user.attempt)
         if wait is not None and wait.kind is WaitKind.JOB:
             # If its job had begun, the reason is the news: it is suspended.
-            return wording.waits_short(wait, now)[-1] if run.started_at else "waits"
-        return wording.span(now - run.started_at) if run.started_at else "starts"
+            return wording.waits_short(wait, drawing.now)[-1] if run.started_at else "waits"
+        return wording.span(drawing.now - run.started_at) if run.started_at else "starts"
 
     gpu_columns = [
         Column("GPU", used(lambda sample: sample.gpu_percent, "{:.0f} %".format), 6, right=True, gap=1),
@@ -359,7 +371,7 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
     ]
 
 
-def _nodes(use: HostUse, width: int, now: float, signs: Signs) -> list[Line]:
+def _nodes(use: HostUse, width: int, drawing: Drawing) -> list[Line]:
     """Return the batch system's nodes: those that take no jobs first, then those with our runs."""
     if use.nodes_problem:
         return [Line(((f"  nodes: {foreign(use.nodes_problem, width - 12).rstrip()}", "warn"),)), Line()]
@@ -373,11 +385,11 @@ def _nodes(use: HostUse, width: int, now: float, signs: Signs) -> list[Line]:
         *([f"{away} not available"] if away else []),
         f"as of {wording.clock(use.nodes.asked_at)}",
     ]
-    is_old = now - use.nodes.asked_at > _OLD_SECONDS
-    made = [Line(heading("Slurm", width, signs, note=", ".join(told)))]
+    is_old = drawing.now - use.nodes.asked_at > _OLD_SECONDS
+    made = [Line(heading("Slurm", width, drawing.signs, note=", ".join(told)))]
     if is_old:
         made.append(Line((("  as they were then: Slurm has not listed its nodes since", "warn"),)))
-    table = Table(_node_columns(ours), shown, width, signs)
+    table = Table(_node_columns(ours), shown, width, drawing)
     made.append(table.heading())
     return [*made, *(table.line(node, key=("node", node.name)) for node in shown), Line()]
 
@@ -418,7 +430,7 @@ def _node_columns(ours: Mapping[str, int]) -> list[Column[Node]]:
     ]
 
 
-def _disk_users(use: HostUse, signs: Signs) -> list[Line]:
+def _disk_users(use: HostUse, drawing: Drawing) -> list[Line]:
     measured = [each.latest.disk_bytes for each in use.live if each.latest and each.latest.disk_bytes]
     of_runs = f"{len(measured)} of {plural(len(use.live), 'live run')} measured"
     return [
@@ -426,7 +438,7 @@ def _disk_users(use: HostUse, signs: Signs) -> list[Line]:
             (
                 (f"  {name:<14}", "dim"),
                 (f"{wording.size(size) if known else wording.UNKNOWN:>9}", "text"),
-                (f"  {signs.dot} {what}", "dim"),
+                (f"  {drawing.signs.dot} {what}", "dim"),
             )
         )
         for name, size, what, known in (

@@ -14,10 +14,9 @@ from mlebench_console.console.fields import REST
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import Line, cells_of, cut, foreign, foreign_path, joined, width_of
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.logs import FileScreen
-from mlebench_console.console.tui.keys import key_names
 from mlebench_console.console.tui.list_screen import FilteredScreen
 from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
@@ -94,8 +93,10 @@ class IntegrityScreen(FilteredScreen):
         shown, signs = self.line_list, self.app.signs
         found = [one for one in facts.findings if self._is_shown(one)]
         left_out = sum(not _counts(one) for one in facts.findings) if not self._with_notes else 0
-        notes = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("integrity.notes")
-        self.header.show(_header(self._title, facts, self.words, left_out, notes, shown.line_width, signs))
+        notes = self.app.drawing.keys("integrity.notes")
+        self.header.show(
+            _header(self._title, facts, self.words, left_out, notes, shown.line_width, self.app.drawing)
+        )
         table = Table(_COLUMNS, found, shown.line_width, signs)
         if found:
             shown.show([table.line(one, key=one.key) for one in found], heading=table.heading())
@@ -202,7 +203,7 @@ class IntegrityScreen(FilteredScreen):
         known = self._passages
         is_read = known is not None and known[0] == one.key
         shown = known[1] if known and is_read else tuple(map(ExcerptInFile, one.finding.excerpts))
-        key = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        key = self.app.drawing.keys
         is_low = self.size.height < _LOW
         next_step = f"{key('integrity.open')} opens the file at the line"
         next_step += "" if is_low else f", {key('integrity.log')} the log"
@@ -210,7 +211,7 @@ class IntegrityScreen(FilteredScreen):
             review = f"{key('integrity.clear')} clears it and {key('integrity.confirm')} confirms it"
             disclosed = "" if is_low else " with a reason that is disclosed with the row"
             next_step = f"{review}{disclosed}; {next_step}"
-        drawn = _evidence(one, shown, self.size.width, self.app.now(), next_step, self.app.signs)
+        drawn = _evidence(one, shown, self.size.width, next_step, self.app.drawing)
         evidence.show(*drawn[: self.size.height])
 
     def _read_passages(self) -> None:
@@ -233,7 +234,7 @@ def _counts(one: ShownFinding) -> bool:
 
 
 def _header(
-    title: str, facts: IntegrityFacts, words: str, left_out: int, notes: str, width: int, signs: Signs
+    title: str, facts: IntegrityFacts, words: str, left_out: int, notes: str, width: int, drawing: Drawing
 ) -> Pieces:
     """Return how many runs were looked at and what was found; `notes` is the key that shows the notes left out."""
     groups: list[Pieces] = [
@@ -247,7 +248,7 @@ def _header(
     if left_out:
         groups.append(((f"{plural(left_out, 'note')} not shown: {notes}", "dim"),))
     groups.append((("people decide: a finding alone excludes no run", "dim"),))
-    return joined(groups, (f" {signs.dot} ", "faint"), width)
+    return joined(groups, (f" {drawing.signs.dot} ", "faint"), width)
 
 
 def _severity(one: ShownFinding) -> Pieces:
@@ -267,12 +268,7 @@ _COLUMNS = (
 
 
 def _evidence(
-    one: ShownFinding,
-    shown: Sequence[ExcerptInFile],
-    width: int,
-    now: float,
-    next_step: str,
-    signs: Signs,
+    one: ShownFinding, shown: Sequence[ExcerptInFile], width: int, next_step: str, drawing: Drawing
 ) -> list[Pieces]:
     """Return the evidence of a finding: statement, run, figures, review, what one can do, passages."""
     room = max(20, width - 4)
@@ -285,16 +281,16 @@ def _evidence(
             if part.strip()
         ]
 
-    lines: list[Pieces] = [((signs.rule * width, "faint"),)]
+    lines: list[Pieces] = [((drawing.signs.rule * width, "faint"),)]
     lines += told("found", one.finding.statement, "strong", 4)
     run, outcome = one.run, one.run.outcome
     sweep = foreign(run.sweep_id, 30).rstrip()
     earned: Pieces = ()
     if outcome is not None:
         score = "" if run.score is None else f" {wording.score(run.score)}"
-        words = f"{outcome_sign(outcome, signs)} {wording.outcome(outcome)}{score}"
+        words = f"{outcome_sign(outcome, drawing.signs)} {wording.outcome(outcome)}{score}"
         earned = ((words, outcome_role(outcome)),)
-    looked = wording.age(now - one.result.looked_at)
+    looked = wording.age(drawing.now - one.result.looked_at)
     ago = "now" if looked == "now" else f"{looked} ago"
     groups: tuple[Pieces, ...] = (
         (
@@ -305,7 +301,7 @@ def _evidence(
         ((f"by {one.result.layer}/{one.result.detector}, {ago}", "dim"),),
         ((f"finding {one.finding.key}", "dim"),),
     )
-    lines.append(joined(filter(None, groups), (f" {signs.dot} ", "faint"), width))
+    lines.append(joined(filter(None, groups), (f" {drawing.signs.dot} ", "faint"), width))
     if one.finding.numbers:
         figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
         lines += told("figures", figures, "text", 2)
@@ -317,26 +313,26 @@ def _evidence(
     if len(shown) == 2 and width >= _SIDE_BY_SIDE:
         half = (width - 3) // 2
         above = max(len(each.before) for each in shown)  # so that both passages begin on the same line
-        left, right = (_passage(each, half, signs, above=above - len(each.before)) for each in shown)
+        left, right = (_passage(each, half, drawing, above=above - len(each.before)) for each in shown)
         for place in range(max(len(left), len(right))):
             pair = [side[place] if place < len(side) else () for side in (left, right)]
             gap = " " * (half - width_of(pair[0]))
-            lines.append((*pair[0], (f"{gap} {signs.axis} ", "faint"), *pair[1]))
+            lines.append((*pair[0], (f"{gap} {drawing.signs.axis} ", "faint"), *pair[1]))
     else:
         for each in shown:
-            lines += _passage(each, width - 1, signs)
+            lines += _passage(each, width - 1, drawing)
     return lines
 
 
 _LABEL = 9
 
 
-def _passage(shown: ExcerptInFile, width: int, signs: Signs, *, above: int = 0) -> list[Pieces]:
+def _passage(shown: ExcerptInFile, width: int, drawing: Drawing, *, above: int = 0) -> list[Pieces]:
     """Return a passage with its file and the lines around it, cut to a width; its own lines are marked."""
     excerpt = shown.excerpt
     when = "" if shown.written_at is None else f"written {wording.date_and_time(shown.written_at)}"
-    facts = "".join(f" {signs.dot} {fact}" for fact in (when, shown.trouble) if fact)
-    place = foreign_path(excerpt.place, max(16, width - 2 - cell_len(facts)), ellipsis=signs.ellipsis)
+    facts = "".join(f" {drawing.signs.dot} {fact}" for fact in (when, shown.trouble) if fact)
+    place = foreign_path(excerpt.place, max(16, width - 2 - cell_len(facts)), ellipsis=drawing.signs.ellipsis)
     lines: list[Pieces] = [cut(((f" {place}", "accent"), (facts, "dim")), width)]
     lines += [()] * above
     hits = excerpt.text.split("\n") if excerpt.text else []
@@ -346,7 +342,9 @@ def _passage(shown: ExcerptInFile, width: int, signs: Signs, *, above: int = 0) 
             label = f"{number:>5} " if excerpt.first_line else "      "
             mark: Piece = (">" if is_hit else " ", "warn")
             drawn = hit_pieces(text, shown.line) if is_hit else ((plain(text.expandtabs(4)), "dim"),)
-            lines.append(cut((mark, (label, "warn" if is_hit else "dim"), *drawn), width, signs.ellipsis))
+            lines.append(
+                cut((mark, (label, "warn" if is_hit else "dim"), *drawn), width, drawing.signs.ellipsis)
+            )
             number += 1
     return lines
 

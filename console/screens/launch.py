@@ -21,7 +21,7 @@ from mlebench_console.console.pieces import cut, fit, fitting, foreign, heading
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.dialogs import ConfirmScreen, question_width
-from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField, Prompt
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -190,7 +190,7 @@ class LaunchScreen(ConsoleScreen):
             labelled.show_problem(composed.wrong.get(name, "") if composed is not None else "")
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
-        keys, now = key_names(self.app.settings.keys), self.app.now()
+        keys, now = self.app.drawing.keys, self.app.now()
         # The room for the description of a field is that of the dry run.
         lines = [] if self._dry_run else self._about(width) or [()]
         if self._is_left():

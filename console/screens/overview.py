@@ -37,7 +37,7 @@ from mlebench_console.console.pieces import (
 )
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
@@ -140,7 +140,7 @@ class OverviewScreen(ConsoleScreen):
             return
         shown, now = self.query_one("#all", LineList), self.app.now()
         self._listed = self.app.needs_of(self._found.needs)
-        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        keys = self.app.drawing.keys
         drawing = _Drawing(self._found, shown.line_width, now, self.app.signs, keys, self.app.engine)
         opened = _Opened(self._opened, self._with_acknowledged, self._with_older)
         shown.show(drawing.lines(self._listed, opened, shown.size.height))
@@ -268,7 +268,7 @@ class OverviewScreen(ConsoleScreen):
         """Relaunch the failed run of the line."""
         chosen = self._runs()
         if len(chosen) > 1:
-            names = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+            names = self.app.drawing.keys
             every, each = names("overview.relaunch_all"), names("overview.open")
             self.app.say(f"{every} relaunches all {len(chosen):,} runs, {each} lists them")
         elif chosen:
@@ -301,9 +301,7 @@ class OverviewScreen(ConsoleScreen):
         if need is None:
             self.app.say("put the cursor on something that needs you")
         elif what == "acknowledge" and need.newest is None:
-            snooze = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)(
-                "overview.snooze"
-            )
+            snooze = self.app.drawing.keys("overview.snooze")
             self.app.say(f"this can only be snoozed, by {snooze}: nothing says when it would be new")
         elif self._is_engine_down:  # said before the reason is typed
             self.app.say("the engine keeps acknowledgements, and it is not running")

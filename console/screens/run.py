@@ -39,7 +39,7 @@ from mlebench_console.console.pieces import (
     spread_fitting,
     width_of,
 )
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.dialogs import open_classify
 from mlebench_console.console.screens.logs import FileScreen, LogScreen
@@ -221,9 +221,9 @@ class RunScreen(LogScreen):
         facts = self._facts
         if facts is None:
             return
-        width, signs, engine = self.size.width, self.app.signs, self.app.engine
-        self.query_one("#header", Painted).show(*_header(facts, engine, width, self.app.now(), signs))
-        self.query_one("#panes", Painted).show(_pane_names(self._pane, width, signs))
+        width, engine = self.size.width, self.app.engine
+        self.query_one("#header", Painted).show(*_header(facts, engine, width, self.app.drawing))
+        self.query_one("#panes", Painted).show(_pane_names(self._pane, width, self.app.drawing))
         if self._shows_log:
             self.query_one(LogPane).redraw()
         else:
@@ -427,9 +427,7 @@ class RunScreen(LogScreen):
         signs = self.app.signs
         # Where the log is not beside the pane, the chart has its room.
         rows = _ROWS_WITHOUT_LOG if self._pane == "log" or self._log_is_below else _PANE_CHART_ROWS
-        parts = _parts(
-            facts, self._files, self.app.engine, width, height, self.app.now(), signs, chart_rows=rows
-        )
+        parts = _parts(facts, self._files, self.app.engine, width, height, self.app.drawing, chart_rows=rows)
         # The header has the cause, unless it was cut there.
         is_cut = len(facts.run.failure_text) + len(wording.failure(facts.run)) > self.size.width - 8
         evidence = _evidence(facts, width)
@@ -437,15 +435,15 @@ class RunScreen(LogScreen):
         parts["cause"] += [heading("evidence", width, signs), *evidence] if evidence else []
         has_events = self._pane == "log" and self._shows_log
         has_events |= self._pane not in ("log", "timeline") and (self._log_is_below or facts.attempt is None)
-        log = [] if has_events or self._log_is_below else _log_part(self._files, width, signs)
+        log = [] if has_events or self._log_is_below else _log_part(self._files, width, self.app.drawing)
         shown = _stacked((part for name, part in parts.items() if name != self._pane), log, height)
         with_what: list[Pieces] = []
         if self._pane != "config":
             # The path of its directory would be broken where it can't be copied.
-            settings = _config(facts, None, width, signs, without=("directory",))
+            settings = _config(facts, None, width, self.app.drawing, without=("directory",))
             with_what = [line.pieces for line in settings]
         if has_events:
-            events = [line.pieces for line in _events(facts, width, signs)]
+            events = [line.pieces for line in _events(facts, width, self.app.drawing)]
             room = height - len(shown) - 1
             shown += [()] * bool(shown)
             shown += _first(events, max(room // 2, room - len(with_what) - 1))
@@ -458,37 +456,39 @@ class RunScreen(LogScreen):
     def _lines(self, facts: RunFacts) -> list[Line]:
         shown = self.query_one("#list", LineList)
         width = shown.line_width
-        height, now, signs = shown.size.height, self.app.now(), self.app.signs
+        height = shown.size.height
         if self._pane == "log":
-            waits = _waits_for(facts, self.app.engine, width, now, signs)
+            waits = _waits_for(facts, self.app.engine, width, self.app.drawing)
             no_log = Line((("  no log: the run was never launched", "dim"),))
-            events = [Line(), *_events(facts, width, signs)] if facts.events else []
+            events = [Line(), *_events(facts, width, self.app.drawing)] if facts.events else []
             return [*waits, *_stopped(facts), no_log, *events]
         if self._pane == "timeline":
-            return self._with_log(_timeline(facts, now, width, signs), width, height)
+            return self._with_log(_timeline(facts, width, self.app.drawing), width, height)
         if self._pane == "submissions":
             checks = self._read.get("submissions", Validations())
             listed = _submissions(facts, checks, self._marks, width, self.app.drawing)
             # The chart has the room that the list leaves, but for its time axis.
             rows = max(5, height // 2 - 3, height - len(listed) - 1)
-            drawn = _score_chart(facts, width - 2, min(_ROWS_WITHOUT_LOG, rows), now, signs)
+            drawn = _score_chart(facts, width - 2, min(_ROWS_WITHOUT_LOG, rows), self.app.drawing)
             return self._with_log([*drawn, *listed], width, height)
         if self._pane == "resources":
-            return _resources(facts, self._read.get("resources"), width - 2, height, now, signs)
+            return _resources(facts, self._read.get("resources"), width - 2, height, self.app.drawing)
         if self._pane == "calls":
-            calls = _calls(facts, self._read.get("calls", CallHistory()), width, height, now, signs)
+            calls = _calls(facts, self._read.get("calls", CallHistory()), width, height, self.app.drawing)
             return self._with_log(calls, width, height)
         if self._pane == "files":
             return self._with_log(
-                _files(self._read.get("files", Listing()), width, now, signs), width, height
+                _files(self._read.get("files", Listing()), width, self.app.drawing), width, height
             )
-        return self._with_log(_config(facts, self._read.get("config"), width, signs), width, height)
+        return self._with_log(
+            _config(facts, self._read.get("config"), width, self.app.drawing), width, height
+        )
 
     def _with_log(self, lines: list[Line], width: int, height: int) -> list[Line]:
         """Fill the room below a short list with the last lines of the log; where it is little, they stay beside it."""
         room = height - len(lines) - 1
         least = height // 3 if self._has_side else _PANE_FEWEST_LOG_LINES
-        log = _log_part(self._files, width, self.app.signs)
+        log = _log_part(self._files, width, self.app.drawing)
         if not log or room <= least:
             return lines
         self._log_is_below = True
@@ -509,64 +509,64 @@ class RunScreen(LogScreen):
             self.in_background(partial(_READERS[pane], self._facts), take)
 
 
-def _header(
-    facts: RunFacts, engine: EngineStatus | None, width: int, now: float, signs: Signs
-) -> tuple[Pieces, ...]:
+def _header(facts: RunFacts, engine: EngineStatus | None, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
     """Draw the run's name, state and standing."""
-    run, dot = facts.run, _dot(signs)
-    state = [_state(facts, now, signs, with_bar=width >= 100), _state(facts, now, signs, with_bar=False)]
+    run, dot = facts.run, _dot(drawing)
+    state = [_state(facts, drawing, with_bar=width >= 100), _state(facts, drawing, with_bar=False)]
     name = foreign(run.competition_id, max(12, min(60, width - 10 - width_of(state[1])))).rstrip()
     place: list[Pieces] = [((f" {name}", "strong"),), ((f"seed {run.seed}", "text"),)]
     if run.attempts:
         place.append(((f"attempt {run.attempts}", "dim"),))
     if run.rerolls:
-        place.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
+        place.append(((f"re-rolled {run.rerolls}{drawing.signs.times}", "warn"),))
     place.append(((foreign(run.sweep_id, 30).rstrip(), "dim"),))
     room = width - width_of(state[1]) - _GAP
-    lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
+    lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, width, drawing)]
     if run.failure_class is not None:
-        lines.append(_failure(facts, now, width))
+        lines.append(_failure(facts, width, drawing))
     elif facts.queued is not None:
-        lines.append(_waits(facts.queued, engine, width, now, signs))
+        lines.append(_waits(facts.queued, engine, width, drawing))
     elif facts.attempt is not None and (wait := facts.job_wait) is not None:
         role: Role = "warn" if wait.needs_person else "text"
-        lines.append(((f" {foreign(wording.placed(facts.attempt, wait, now), width - 2).rstrip()}", role),))
+        lines.append(
+            ((f" {foreign(wording.placed(facts.attempt, wait, drawing.now), width - 2).rstrip()}", role),)
+        )
         if step := release_of_job(facts.attempt):
             lines.append(((f" next: {foreign(step, width - 8).rstrip()}", "text"),))
-    elif trouble := _trouble(facts, now):
+    elif trouble := _trouble(facts, drawing):
         lines.append(((f" {foreign(trouble, width - 2).rstrip()}", "warn"),))
-    lines += _notes(run, width, now, signs)
+    lines += _notes(run, width, drawing)
     return tuple(lines)
 
 
-def _notes(run: Run, width: int, now: float, signs: Signs) -> list[Pieces]:
+def _notes(run: Run, width: int, drawing: Drawing) -> list[Pieces]:
     """Draw its tags and its note, with their author if there is room."""
     if not (run.tags or run.note):
         return []
     noted = foreign(wording.annotation(run), 2000).rstrip()
-    by: Pieces = ((f"   {wording.annotated_by(run, now)} ", "dim"),)
-    pieces: Pieces = ((f" {signs.noted} ", "accent"), (noted, "text"))
+    by: Pieces = ((f"   {wording.annotated_by(run, drawing.now)} ", "dim"),)
+    pieces: Pieces = ((f" {drawing.signs.noted} ", "accent"), (noted, "text"))
     fits = width_of((*pieces, *by)) <= width
-    return [spread(pieces, by, width) if fits else cut(pieces, width, signs.ellipsis)]
+    return [spread(pieces, by, width) if fits else cut(pieces, width, drawing.signs.ellipsis)]
 
 
-def _dot(signs: Signs) -> Piece:
-    return f" {signs.dot} ", "faint"
+def _dot(drawing: Drawing) -> Piece:
+    return f" {drawing.signs.dot} ", "faint"
 
 
-def _pane_names(current: str, width: int, signs: Signs) -> Pieces:
+def _pane_names(current: str, width: int, drawing: Drawing) -> Pieces:
     """Draw the names of the panes, the current one standing out."""
     pieces: list[Piece] = [(" ", "text")]
     for name in PANES:
         pieces += [(name.capitalize(), "accent" if name == current else "dim"), ("   ", "text")]
-    rule = signs.rule * max(0, width - sum(len(text) for text, _ in pieces) - 1)
+    rule = drawing.signs.rule * max(0, width - sum(len(text) for text, _ in pieces) - 1)
     return (*pieces, (rule, "faint"))
 
 
-def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Pieces:
+def _state(facts: RunFacts, drawing: Drawing, *, with_bar: bool) -> Pieces:
     run, limit = facts.run, facts.sweep.conditions.time_limit_seconds
     row = RunRow(run, limit, facts.attempt)
-    drawn = draw_run(row, Drawing(now, signs))
+    drawn = draw_run(row, Drawing(drawing.now, drawing.signs))
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
     # Amber where Overview wants a live run looked at.
     role = drawn.role if run.is_live else state_role(run)
@@ -577,15 +577,15 @@ def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Piec
         word, role = "waits in Slurm", "warn" if wait.needs_person else "text"
     if run.started_at is None:
         return ((f"{sign} {word} ", role),)
-    took = _length(facts, now)
+    took = _length(facts, drawing)
     pieces: list[Piece] = [(f"{sign} {word} ", role), (f"{wording.of_limit(took, limit)} ", "text")]
     if run.is_live and with_bar:
-        full, empty = bar(took / limit, 20, signs)
+        full, empty = bar(took / limit, 20, drawing.signs)
         pieces += [(full, "running"), (empty, "faint"), (" ", "text")]
     return tuple(pieces)
 
 
-def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
+def _standing(facts: RunFacts, width: int, drawing: Drawing) -> Pieces:
     run = facts.run
     stands: list[Piece] = [(" ", "text")]
     if run.standing is None:
@@ -597,7 +597,11 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
             ("now " if run.is_live else "", "dim"),
             (wording.OUTCOME_WORDS[run.standing], outcome_role(run.standing)),
         ]
-    arrow = f" {better_arrow(facts.competition.thresholds, signs)}" if facts.competition is not None else ""
+    arrow = (
+        f" {better_arrow(facts.competition.thresholds, drawing.signs)}"
+        if facts.competition is not None
+        else ""
+    )
     if run.score is not None:
         stands += [(f" {wording.score(run.score, 9)}", "text"), (arrow, "dim")]
     groups: list[Pieces] = [tuple(stands)]
@@ -621,7 +625,7 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
         beside = arrow if run.score is None else ""
         groups.append(((f"bronze {bronze}, median {median}{beside}", "dim"),))
     if run.is_live and run.last_activity_at is not None:
-        quiet = wording.age(now - run.last_activity_at)
+        quiet = wording.age(drawing.now - run.last_activity_at)
         groups.append((("last change " + ("now" if quiet == "now" else f"{quiet} ago"), "dim"),))
     if facts.submissions:
         valid = sum(each.valid is True for each in facts.submissions)
@@ -629,21 +633,23 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
         groups.append(((text, "dim"),))
     if facts.spending.models:
         groups.append(((f"models {short_cost(facts.spending)}", "dim"),))
-    return joined(groups, _dot(signs), width)
+    return joined(groups, _dot(drawing), width)
 
 
-def _waits(queued: QueuedRun, engine: EngineStatus | None, width: int, now: float, signs: Signs) -> Pieces:
+def _waits(queued: QueuedRun, engine: EngineStatus | None, width: int, drawing: Drawing) -> Pieces:
     """Write in one line why a queued run does not start yet, and when it may."""
     role: Role = "warn" if any(wait.needs_person for wait in queued.waits(engine)) else "text"
-    text = foreign(wording.waiting(queued, engine, now), 1000).rstrip()
-    return cut(((f" {text}", role),), width, signs.ellipsis)
+    text = foreign(wording.waiting(queued, engine, drawing.now), 1000).rstrip()
+    return cut(((f" {text}", role),), width, drawing.signs.ellipsis)
 
 
-def _failure(facts: RunFacts, now: float, width: int) -> Pieces:
+def _failure(facts: RunFacts, width: int, drawing: Drawing) -> Pieces:
     run, attempt = facts.run, facts.attempt
     words = wording.failure(run)
     if facts.retry_at is not None:
-        words += ", retried " + ("now" if facts.retry_at <= now else f"at {wording.clock(facts.retry_at)}")
+        words += ", retried " + (
+            "now" if facts.retry_at <= drawing.now else f"at {wording.clock(facts.retry_at)}"
+        )
     by = (
         f" (classified by {attempt.classified_by})"
         if attempt and attempt.classified_by not in ("", ENGINE)
@@ -676,31 +682,30 @@ def pane_lines(
     engine: EngineStatus | None,
     width: int,
     height: int,
-    now: float,
-    signs: Signs,
+    drawing: Drawing,
 ) -> list[Pieces]:
     """Draw a run's pane beside a list: its name and state, and below them its parts as far as there is room."""
-    run, dot = facts.run, _dot(signs)
+    run, dot = facts.run, _dot(drawing)
     seed = f"  seed {run.seed}"
     name: Pieces = (
         (f" {foreign(run.competition_id, width - len(seed) - 1).rstrip()}", "strong"),
         (seed, "text"),
     )
-    state: list[Pieces] = [((" ", "text"), *_state(facts, now, signs, with_bar=False))]
+    state: list[Pieces] = [((" ", "text"), *_state(facts, drawing, with_bar=False))]
     if run.attempts > 1:
         state.append(((f"attempt {run.attempts}", "dim"),))
     if run.rerolls:
-        state.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
-    head = [name, joined(state, dot, width), _standing(facts, now, signs, width)]
+        state.append(((f"re-rolled {run.rerolls}{drawing.signs.times}", "warn"),))
+    head = [name, joined(state, dot, width), _standing(facts, width, drawing)]
     if run.failure_class is not None:
         head.append(((f" {wording.failure(run)}", "bad"),))
-    head += _notes(facts.run, width, now, signs)
-    parts = _parts(facts, files, engine, width, height, now, signs)
+    head += _notes(facts.run, width, drawing)
+    parts = _parts(facts, files, engine, width, height, drawing)
     if len(parts["submissions"]) > height - len(head) - len(parts["cause"]):
         # Half a curve says less than the log in its place, and a single attempt little beside the state above.
         parts["submissions"] = []
         parts["timeline"] = parts["timeline"] if len(facts.attempts) > 1 else []
-    return [*head, *_stacked(parts.values(), _log_part(files, width, signs), height - len(head))]
+    return [*head, *_stacked(parts.values(), _log_part(files, width, drawing), height - len(head))]
 
 
 def _parts(
@@ -709,8 +714,7 @@ def _parts(
     engine: EngineStatus | None,
     width: int,
     height: int,
-    now: float,
-    signs: Signs,
+    drawing: Drawing,
     *,
     chart_rows: int = _PANE_CHART_ROWS,
 ) -> dict[str, list[Pieces]]:
@@ -718,29 +722,29 @@ def _parts(
 
     The most urgent ones are first.
     """
-    parts: dict[str, list[Pieces]] = {"cause": _cause(facts, engine, width, now, signs)}
+    parts: dict[str, list[Pieces]] = {"cause": _cause(facts, engine, width, drawing)}
     rows = max(5, min(chart_rows, height // 4))
-    curve = [line.pieces for line in _score_chart(facts, width - 1, rows, now, signs)]
+    curve = [line.pieces for line in _score_chart(facts, width - 1, rows, drawing)]
     title = "score over time" if curve else "submissions"
     if facts.competition is not None and len(_scores(facts)) == 1:
-        drawn = ruler(facts.competition.thresholds, facts.run.score, width - 2, signs)
+        drawn = ruler(facts.competition.thresholds, facts.run.score, width - 2, drawing.signs)
         curve = [((" ", "text"), *pieces) for pieces in drawn]
     newest = _rows(facts)[: -_PANE_SUBMISSIONS - 1 : -1]
     if len(facts.submissions) > 1:
-        columns = _submission_columns("into number which sign standing score", facts, signs)
-        table = Table(columns, newest, width, Drawing(now, signs))
+        columns = _submission_columns("into number which sign standing score", facts, drawing)
+        table = Table(columns, newest, width, Drawing(drawing.now, drawing.signs))
         curve += [table.heading().pieces, *(table.line(each).pieces for each in newest)]
-    parts["submissions"] = [heading(title, width, signs), *curve] if curve else []
+    parts["submissions"] = [heading(title, width, drawing.signs), *curve] if curve else []
     parts["resources"] = []
     if files is not None and files.usage.latest is not None:
         titles = [kind.title(facts.run.is_live) for kind in _measured(facts, files.usage)]
-        parts["resources"] = [heading("resources", width, signs), *titles]
+        parts["resources"] = [heading("resources", width, drawing.signs), *titles]
     parts["timeline"] = []
     if facts.attempts:
-        attempts = Table(_attempt_columns(facts, now, brief=True), facts.attempts, width, signs)
+        attempts = Table(_attempt_columns(facts, drawing, brief=True), facts.attempts, width, drawing)
         latest = facts.attempts[: -_PANE_ATTEMPTS - 1 : -1]
         shown = [attempts.heading(), *map(attempts.line, latest)]
-        parts["timeline"] = [heading("attempts", width, signs), *(line.pieces for line in shown)]
+        parts["timeline"] = [heading("attempts", width, drawing.signs), *(line.pieces for line in shown)]
     return parts
 
 
@@ -766,28 +770,26 @@ def _first(lines: Sequence[Pieces], most: int) -> list[Pieces]:
     return [*lines[:shown], ((f"  {len(lines) - shown:,} more", "dim"),)][: max(0, most)]
 
 
-def _log_part(files: RunFiles | None, width: int, signs: Signs) -> list[Pieces]:
+def _log_part(files: RunFiles | None, width: int, drawing: Drawing) -> list[Pieces]:
     """Draw the last lines of the log below a heading; no lines for an empty log."""
     log = () if files is None else files.log
     lines: list[Pieces] = [((f" {foreign(text, width - 1).rstrip()}", "dim"),) for text in log]
-    return [heading("log", width, signs), *lines] if lines else []
+    return [heading("log", width, drawing.signs), *lines] if lines else []
 
 
-def _cause(
-    facts: RunFacts, engine: EngineStatus | None, width: int, now: float, signs: Signs
-) -> list[Pieces]:
+def _cause(facts: RunFacts, engine: EngineStatus | None, width: int, drawing: Drawing) -> list[Pieces]:
     """Write why a run failed, waits or can't be graded, with the evidence, cut to the pane's lines."""
     run = facts.run
     if facts.queued is not None:
-        reasons = _waits_for(facts, engine, width, now, signs)
-        return [line.pieces for line in (*reasons, *_config(facts, None, width, signs, doubts_first=False))]
+        reasons = _waits_for(facts, engine, width, drawing)
+        return [line.pieces for line in (*reasons, *_config(facts, None, width, drawing, doubts_first=False))]
     if run.failure_class is not None:
         return _failure_text(facts, width) + _evidence(facts, width)
-    found: list[Piece] = [(_trouble(facts, now), "warn")]
+    found: list[Piece] = [(_trouble(facts, drawing), "warn")]
     if run.is_live and facts.attempt is not None:
         wait = facts.job_wait
         is_held = wait is not None and wait.needs_person
-        found.append((wording.placed(facts.attempt, wait, now), "warn" if is_held else "dim"))
+        found.append((wording.placed(facts.attempt, wait, drawing.now), "warn" if is_held else "dim"))
     return [((f" {part}", role),) for text, role in found for part in _wrapped(text, width - 2)]
 
 
@@ -807,14 +809,14 @@ def _evidence(facts: RunFacts, width: int) -> list[Pieces]:
     ]
 
 
-def _trouble(facts: RunFacts, now: float) -> str:
+def _trouble(facts: RunFacts, drawing: Drawing) -> str:
     """Write why its submission was refused, or why a live run should be looked at; empty if there is no reason."""
     run = facts.run
     if run.outcome in _REFUSED and facts.submissions:
         return facts.submissions[-1].message or NO_REASON
     limits = {facts.sweep.id: facts.sweep.conditions.time_limit_seconds}
-    groups = group_by_cause([run], limits, {}, now) if run.is_live else ()
-    return group_text(groups[0], now) if groups else ""
+    groups = group_by_cause([run], limits, {}, drawing.now) if run.is_live else ()
+    return group_text(groups[0], drawing.now) if groups else ""
 
 
 _REFUSED = (Outcome.INVALID, Outcome.NO_SUBMISSION)
@@ -826,9 +828,9 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(harmless, max(8, width), max_lines=_PANE_CAUSE_LINES, placeholder=" ...")
 
 
-def _timeline(facts: RunFacts, now: float, width: int, signs: Signs) -> list[Line]:
+def _timeline(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
     """List attempts with the evidence of how they ended, then events, newest first."""
-    attempts = Table(_attempt_columns(facts, now), facts.attempts, width, signs)
+    attempts = Table(_attempt_columns(facts, drawing), facts.attempts, width, drawing)
     lines = [attempts.heading()]
     for attempt in reversed(facts.attempts):
         lines.append(attempts.line(attempt, key=("attempt", attempt.number)))
@@ -838,10 +840,10 @@ def _timeline(facts: RunFacts, now: float, width: int, signs: Signs) -> list[Lin
             lines.append(Line(((" " * 11, "text"), (foreign(row, width - 13), "warn"))))
     if not facts.attempts:
         lines.append(Line((("  never launched yet", "dim"),)))
-    return [*lines, Line(), *_events(facts, width, signs)]
+    return [*lines, Line(), *_events(facts, width, drawing)]
 
 
-def _events(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
+def _events(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
     """List the run's events, newest first, those with which an attempt begins or ends as one."""
     found = joined_steps(ListedEvent(event, facts.run.seed) for event in facts.events)
 
@@ -850,14 +852,16 @@ def _events(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
 
     def what(one: ListedEvent) -> Forms:
         words: Pieces = ((parts(one)[0], event_role(one)),)
-        return Forms([*([(*words, (f" {signs.dot} {one.ended}", "dim"))] if one.ended else []), words])
+        return Forms(
+            [*([(*words, (f" {drawing.signs.dot} {one.ended}", "dim"))] if one.ended else []), words]
+        )
 
     columns: list[Column[ListedEvent]] = [
         Column("events", lambda one: wording.day_and_time(one.event.at), 11, role="dim"),
-        Column("", lambda one: event_sign(one, signs), 3, gap=1),
+        Column("", lambda one: event_sign(one, drawing.signs), 3, gap=1),
         Column("", what, 10, grows=REST, gap=1),
     ]
-    table = Table(columns, found, width, signs)
+    table = Table(columns, found, width, drawing)
     lines = [table.heading()]
     for one in found:
         lines.append(table.line(one, key=("event", one.event.id)))
@@ -880,7 +884,7 @@ def _what_came(attempt: Attempt, *, brief: bool) -> Pieces:
     return ((what + (" (re-roll)" if attempt.reroll else ""), role),)
 
 
-def _attempt_columns(facts: RunFacts, now: float, *, brief: bool = False) -> list[Column[Attempt]]:
+def _attempt_columns(facts: RunFacts, drawing: Drawing, *, brief: bool = False) -> list[Column[Attempt]]:
     """Return the columns for the attempts of a run; the last one may be live or waiting for a node.
 
     With `brief`, causes are left to the lines around the table.
@@ -890,14 +894,14 @@ def _attempt_columns(facts: RunFacts, now: float, *, brief: bool = False) -> lis
         return facts.run.is_live and attempt.ended_at is None and attempt is facts.attempts[-1]
 
     def took(attempt: Attempt) -> str:
-        ended = now if is_live(attempt) else attempt.ended_at
+        ended = drawing.now if is_live(attempt) else attempt.ended_at
         return "" if ended is None or attempt.started_at is None else wording.span(ended - attempt.started_at)
 
     def what(attempt: Attempt) -> Pieces:
         if not is_live(attempt):
             return _what_came(attempt, brief=brief)
         if (wait := facts.job_wait) is not None:
-            words = "waits" if brief else wording.waits(wait, now)
+            words = "waits" if brief else wording.waits(wait, drawing.now)
             return ((words, "warn" if wait.needs_person else "text"),)
         return ((facts.run.state.value, state_role(facts.run)),)
 
@@ -920,9 +924,7 @@ def _stopped(facts: RunFacts) -> list[Line]:
     return [Line(((f"  {foreign(stop.text, 60).rstrip()}, {wording.day_and_time(stop.at)}", "text"),))]
 
 
-def _waits_for(
-    facts: RunFacts, engine: EngineStatus | None, width: int, now: float, signs: Signs
-) -> list[Line]:
+def _waits_for(facts: RunFacts, engine: EngineStatus | None, width: int, drawing: Drawing) -> list[Line]:
     """Write why a queued run does not start yet, what can be done about it, and when it may start."""
     queued = facts.queued
     lines: list[Line] = []
@@ -946,8 +948,11 @@ def _waits_for(
                 if starts.at_most
                 else "if runs take as long as those that have ended"
             )
-            start: Pieces = ((f"  {'start':<{_WAITS_LABEL}}", "dim"), (wording.expected(starts, now), "text"))
-            lines.append(Line(cut((*start, (f"  {what}", "dim")), width, signs.ellipsis)))
+            start: Pieces = (
+                (f"  {'start':<{_WAITS_LABEL}}", "dim"),
+                (wording.expected(starts, drawing.now), "text"),
+            )
+            lines.append(Line(cut((*start, (f"  {what}", "dim")), width, drawing.signs.ellipsis)))
         lines.append(Line())
     return lines
 
@@ -986,12 +991,12 @@ def _submissions(
             text += f", the last {'now' if quiet == 'now' else f'{quiet} ago'}"
         told.append(((text, "dim"),))
     if told:
-        lines += [Line(joined(told, _dot(signs), width)), Line()]
+        lines += [Line(joined(told, _dot(drawing), width)), Line()]
     if not facts.submissions:
         return [*lines, Line((("  no submission" + (" yet" if facts.run.is_live else ""), "dim"),))]
     rows = _rows(facts)
     table = Table(
-        _submission_columns("into number which sign standing score size", facts, signs),
+        _submission_columns("into number which sign standing score size", facts, drawing),
         rows,
         width,
         drawing,
@@ -1006,26 +1011,28 @@ def _rows(facts: RunFacts) -> list[SubmissionRow]:
     return submission_rows(facts.run, facts.attempts[-1:], facts.submissions, facts.competition)
 
 
-def _submission_columns(names: str, facts: RunFacts, signs: Signs) -> tuple[NounField[SubmissionRow], ...]:
+def _submission_columns(
+    names: str, facts: RunFacts, drawing: Drawing
+) -> tuple[NounField[SubmissionRow], ...]:
     """Return fields of submissions; the title of the score says which direction is better."""
     return SUBMISSION.columns(
-        names, number={"title": "#"}, which={"title": ""}, score={"title": _score_title(facts, signs)}
+        names, number={"title": "#"}, which={"title": ""}, score={"title": _score_title(facts, drawing)}
     )
 
 
-def _score_title(facts: RunFacts, signs: Signs) -> str:
+def _score_title(facts: RunFacts, drawing: Drawing) -> str:
     if facts.competition is None:
         return "score"
-    return f"score {better_arrow(facts.competition.thresholds, signs)}"
+    return f"score {better_arrow(facts.competition.thresholds, drawing.signs)}"
 
 
-def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Signs) -> list[Line]:
+def _score_chart(facts: RunFacts, width: int, height: int, drawing: Drawing) -> list[Line]:
     """Draw the score of every graded snapshot over the run's time, the better end on top; a single one is no course."""
     points = _scores(facts)
     if facts.competition is None or len(points) < 2:
         return []
     cuts = facts.competition.thresholds
-    end = _length(facts, now)
+    end = _length(facts, drawing)
     series = Series(
         # The last score is drawn until the end.
         points=[*points, (max(end, points[-1][0]), points[-1][1])],
@@ -1042,7 +1049,10 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
         upside_down=cuts.is_lower_better,
         numbered=width >= _NUMBERED_FROM,
     )
-    return [Line(pieces) for pieces in chart(series, width, height, signs, ascii_only=signs.bar_parts == " ")]
+    return [
+        Line(pieces)
+        for pieces in chart(series, width, height, drawing.signs, ascii_only=drawing.signs.bar_parts == " ")
+    ]
 
 
 def _scores(facts: RunFacts) -> list[tuple[float, float]]:
@@ -1054,12 +1064,12 @@ def _scores(facts: RunFacts) -> list[tuple[float, float]]:
     ]
 
 
-def _length(facts: RunFacts, now: float) -> float:
+def _length(facts: RunFacts, drawing: Drawing) -> float:
     """Return the duration of the latest attempt, so far if it is live."""
     attempt = facts.attempt
     if attempt is None or attempt.started_at is None:
         return 0.0
-    return (attempt.ended_at or facts.run.ended_at or now) - attempt.started_at
+    return (attempt.ended_at or facts.run.ended_at or drawing.now) - attempt.started_at
 
 
 @dataclass(frozen=True)
@@ -1134,7 +1144,7 @@ _TICKS = (60, 300, 600, 900, 1800, 3600, 7200, 4 * 3600, 6 * 3600, 12 * 3600, 24
 
 
 def _resources(
-    facts: RunFacts, usage: UsageCurves | None, width: int, height: int, now: float, signs: Signs
+    facts: RunFacts, usage: UsageCurves | None, width: int, height: int, drawing: Drawing
 ) -> list[Line]:
     """Draw the resource usage of the latest attempt: charts above one another, below one time axis for all.
 
@@ -1148,10 +1158,10 @@ def _resources(
     begin = min(kind.points[0][0] for kind in measured) if measured else 0.0
     if facts.attempt is not None and facts.attempt.started_at is not None:
         begin = min(begin, facts.attempt.started_at)
-    length = max(_length(facts, now), *(kind.points[-1][0] - begin for kind in measured), 1.0)
+    length = max(_length(facts, drawing), *(kind.points[-1][0] - begin for kind in measured), 1.0)
     # Not drawn before the list has its width, or in a terminal that has none left for charts, but never without room.
-    room, ascii_only = max(1, width - _SCALE - 2), signs.bar_parts == " "
-    lines = [*_submitted(facts, length, room, signs), Line(_hours(facts, length, room))]
+    room, ascii_only = max(1, width - _SCALE - 2), drawing.signs.bar_parts == " "
+    lines = [*_submitted(facts, length, room, drawing), Line(_hours(facts, length, room))]
     # Below the line with its figures.
     rows_each = (height - len(lines)) // max(1, len(measured)) - 1
     rows_each = max(_FEWEST_CHART_ROWS, min(_MOST_CHART_ROWS, rows_each))
@@ -1165,20 +1175,20 @@ def _resources(
         drawn = strip_chart(points, (0.0, length), most, room, rows_each, ascii_only=ascii_only)
         scale = [kind.number(most), *[""] * (rows_each - 2), "0"]
         for label, row in zip(scale, drawn, strict=True):
-            lines.append(Line(((f"{label:>{_SCALE}} ", "dim"), (signs.axis, "faint"), (row, role))))
+            lines.append(Line(((f"{label:>{_SCALE}} ", "dim"), (drawing.signs.axis, "faint"), (row, role))))
     if not facts.sweep.conditions.resources.gpus:
         lines.append(Line((("  no GPUs were requested", "dim"),)))
     # The cursor can go below the last chart, so that it can be scrolled to.
     return [*lines, Line(key="end", selectable=True)] if len(lines) > height else lines
 
 
-def _submitted(facts: RunFacts, length: float, room: int, signs: Signs) -> list[Line]:
+def _submitted(facts: RunFacts, length: float, room: int, drawing: Drawing) -> list[Line]:
     """Mark the attempt's graded submissions over time by the signs of what they would get."""
     cells: list[Piece] = [(" ", "text")] * room
     for each in facts.submissions:
         if each.standing is not None and each.elapsed_seconds <= length:
             place = min(room - 1, int(each.elapsed_seconds / length * room))
-            cells[place] = (outcome_sign(each.standing, signs), outcome_role(each.standing))
+            cells[place] = (outcome_sign(each.standing, drawing.signs), outcome_role(each.standing))
     if not facts.submissions:
         return []
     return [Line((("  submissions", "dim"), *cells))]
@@ -1200,15 +1210,13 @@ def _hours(facts: RunFacts, length: float, room: int) -> Pieces:
     return ((" " * (_SCALE + 2), "text"), ("".join(cells), "dim"))
 
 
-def _calls(
-    facts: RunFacts, history: CallHistory, width: int, height: int, now: float, signs: Signs
-) -> list[Line]:
+def _calls(facts: RunFacts, history: CallHistory, width: int, height: int, drawing: Drawing) -> list[Line]:
     """Draw the latest attempt's model calls: totals, charts over time, the models, and the last calls."""
     spent = facts.latest_spending
-    traffic = _traffic(facts, width, signs)
+    traffic = _traffic(facts, width, drawing)
     if not spent.models:
         return [Line(((f"  {_why_no_calls(facts)}", "dim"),)), *traffic]
-    dot = _dot(signs)
+    dot = _dot(drawing)
     cost: Pieces = ((f"  {short_cost(spent)}", "strong" if spent.cost is not None else "warn"),)
     parts: list[Pieces] = [cost, ((plural(spent.calls, "call"), "text"),)]
     if spent.errors:
@@ -1219,9 +1227,9 @@ def _calls(
     tokens: list[Pieces] = [((text, "text"),) for text in tokens_in_words(spent)]
     lines = [
         Line(joined(parts, dot, width)),
-        *_budgets(facts, signs),
+        *_budgets(facts, drawing),
         Line((("  tokens ", "dim"), *joined(tokens, dot, width - 9))),
-        Line(_pace(history, now, dot, width)),
+        Line(_pace(history, dot, width, drawing)),
     ]
     for text in _caveats(facts):
         lines.append(Line(((f"  {foreign(text, width - 3).rstrip()}", "warn"),)))
@@ -1229,7 +1237,7 @@ def _calls(
     attempt = facts.attempt
     if history.came and attempt is not None and attempt.started_at is not None:
         room, begin = width - 2, attempt.started_at
-        took = max(_length(facts, now), 60.0)
+        took = max(_length(facts, drawing), 60.0)
         counts = history.counts(begin, begin + took, max(10, min(60, room // 2)))
         seconds = counts[1][0]
         drawn = Series(
@@ -1241,7 +1249,7 @@ def _calls(
             steps=True,
         )
         rows = max(3, min(6, height // 4))
-        plotted = chart(drawn, room, rows, signs, ascii_only=signs.bar_parts == " ")
+        plotted = chart(drawn, room, rows, drawing.signs, ascii_only=drawing.signs.bar_parts == " ")
         course = [
             Line(),
             Line(((f"  calls per {wording.span(seconds)}", "dim"),)),
@@ -1251,7 +1259,7 @@ def _calls(
     is_short = height < _LINES_FOR_COURSE
     lines += [] if is_short else course
     most_used = sorted(spent.models, key=lambda each: (-each.input_tokens, each.model))
-    drawing = Drawing(now, signs)
+    drawing = Drawing(drawing.now, drawing.signs)
     names = "model provider calls failed in cached to_cache out reasoned cost"
     models = Table(MODEL_USE.columns(names), most_used, width, drawing)
     lines += [Line(), models.heading()]
@@ -1275,11 +1283,11 @@ def _calls(
 _LINES_FOR_COURSE = 24
 
 
-def _traffic(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
+def _traffic(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
     """List the traffic through the proxy, counted in bytes only; empty without a proxy."""
     if not facts.traffic:
         return []
-    table = Table(TRAFFIC.fields, facts.traffic, width, Drawing(0.0, signs))
+    table = Table(TRAFFIC.fields, facts.traffic, width, Drawing(0.0, drawing.signs))
     lines = [table.line(each, key=("host", TRAFFIC.key(each))) for each in facts.traffic]
     return [Line(), table.heading(), *lines]
 
@@ -1308,7 +1316,7 @@ def _caveats(facts: RunFacts) -> Iterable[str]:
         yield f"earlier attempts: {plural(earlier, 'call')}, {cost}"
 
 
-def _budgets(facts: RunFacts, signs: Signs) -> Iterable[Line]:
+def _budgets(facts: RunFacts, drawing: Drawing) -> Iterable[Line]:
     """Draw how much of each budget of the run is used."""
     budget, spent = facts.sweep.conditions.models.budget, facts.latest_spending
     kinds: tuple[tuple[float, float | None, Callable[[float], str]], ...] = (
@@ -1320,19 +1328,19 @@ def _budgets(facts: RunFacts, signs: Signs) -> Iterable[Line]:
         if limit:
             share = used / limit
             role: Role = "bad" if share >= 1 else "warn" if share >= MOST_OF_BUDGET else "running"
-            full, empty = bar(share, 20, signs)
+            full, empty = bar(share, 20, drawing.signs)
             left = (
                 f" {100 * min(share, 9.99):.0f} % of {number(limit)}, {number(max(0.0, limit - used))} left"
             )
             yield Line((("  budget ", "dim"), (full, role), (empty, "faint"), (left, "text")))
 
 
-def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
+def _pace(history: CallHistory, dot: Piece, width: int, drawing: Drawing) -> Pieces:
     """Write the state of the last call, and the typical duration of calls."""
     if not history.last:
         return (("  reading calls", "dim"),)
     call = history.last[-1]
-    ago = wording.age(now - call.at - call.seconds)
+    ago = wording.age(drawing.now - call.at - call.seconds)
     parts: list[Pieces] = [
         (
             (f"  last call {'now' if ago == 'now' else f'{ago} ago'}, ", "dim"),
@@ -1349,9 +1357,9 @@ def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
     return joined(parts, dot, width)
 
 
-def _files(listing: Listing, width: int, now: float, signs: Signs) -> list[Line]:
+def _files(listing: Listing, width: int, drawing: Drawing) -> list[Line]:
     """List the attempt's directory; the names are untrusted."""
-    table = Table(_file_columns(now), listing.entries, width, signs)
+    table = Table(_file_columns(drawing), listing.entries, width, drawing)
     lines = [table.heading(), *(table.line(entry, key=entry.path) for entry in listing.entries)]
     note = f"  only the first {MOST_ENTRIES} are shown"
     return [*lines, Line(((note, "dim"),))] if listing.is_cut else lines
@@ -1363,9 +1371,9 @@ def _size_or_kind(entry: FileEntry) -> str:
     return wording.size(entry.bytes) if entry.kind == "file" else entry.kind
 
 
-def _file_columns(now: float) -> list[Column[FileEntry]]:
+def _file_columns(drawing: Drawing) -> list[Column[FileEntry]]:
     def age(entry: FileEntry) -> str:
-        return "" if entry.kind == "folder" else wording.age(now - entry.changed_at)
+        return "" if entry.kind == "folder" else wording.age(drawing.now - entry.changed_at)
 
     return [
         Column("name", lambda entry: f"{'  ' * entry.depth}{plain(entry.name)}", 10, grows=80),
@@ -1393,23 +1401,23 @@ def _config(
     facts: RunFacts,
     order: Order | None,
     width: int,
-    signs: Signs,
+    drawing: Drawing,
     *,
     doubts_first: bool = True,
     without: Sequence[str] = (),
 ) -> list[Line]:
     """List what puts the result in doubt, what differs from the defaults, and the rest of the configuration."""
-    settings = [each for each in _settings(facts, order, signs) if each.name not in without]
+    settings = [each for each in _settings(facts, order, drawing) if each.name not in without]
     doubts = [each for each in settings if each.is_warning]
     unusual = [each for each in settings if each.usual is False and not each.is_warning]
     rest = [each for each in settings if each.usual is not False and not each.is_warning]
     groups = [("differs from the defaults", unusual), ("configuration", rest)]
     groups.insert(0 if doubts_first else 2, ("to know before the score is used", doubts))
-    table = Table(_CONFIG, (), width, signs)
+    table = Table(_CONFIG, (), width, drawing)
     lines: list[Line] = []
     for title, group in groups:
         if group:
-            lines += [*[Line()] * bool(lines), Line(heading(title, width, signs))]
+            lines += [*[Line()] * bool(lines), Line(heading(title, width, drawing.signs))]
         for place, each in enumerate(group):
             # Long texts are wrapped rather than cut, since they are shown nowhere else.
             first, *more = cells_of(plain(each.text), max(20, width - _CONFIG_NAME - _CONFIG_AROUND)) or [""]
@@ -1420,7 +1428,7 @@ def _config(
     return lines
 
 
-def _settings(facts: RunFacts, order: Order | None, signs: Signs) -> Iterable[_Setting]:
+def _settings(facts: RunFacts, order: Order | None, drawing: Drawing) -> Iterable[_Setting]:
     """Yield the requested configuration, that of the latest attempt, and its paths."""
     spec, attempt, usual = facts.sweep.spec, facts.attempt, usual_values()
     conditions, resources = spec.conditions, spec.conditions.resources
@@ -1470,7 +1478,7 @@ def _settings(facts: RunFacts, order: Order | None, signs: Signs) -> Iterable[_S
         yield _Setting(name, text)
     if facts.competition is not None:
         metric = facts.competition.metric.name
-        arrow = better_arrow(facts.competition.thresholds, signs)
+        arrow = better_arrow(facts.competition.thresholds, drawing.signs)
         yield _Setting("metric", f"{metric}, {wording.better(facts.competition.thresholds)} {arrow}")
 
 

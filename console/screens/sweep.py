@@ -178,7 +178,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def redraw(self) -> None:
         """Draw the board for the current time."""
         board, shown = self._board, self.line_list
-        width, signs = shown.line_width, self.app.signs
+        width = shown.line_width
         if board is None:
             nothing = "there is no sweep yet: launch one with 'mlebench-console sweep launch'"
             self.header.show(((f" {nothing}", "dim"),))
@@ -186,7 +186,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             return
         whole = self.size.width
         self.header.show(
-            *_header(board, whole, self.app.now(), self.app.engine, signs), *self._filter_line(board, whole)
+            *_header(board, whole, self.app.engine, self.app.drawing), *self._filter_line(board, whole)
         )
         if self._as_table:
             found = self._shown()
@@ -275,7 +275,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         facts = self._facts
         if facts is None or facts.run.id != self.detail_key():
             return ()
-        return pane_lines(facts, self._files, self.app.engine, width, height, self.app.now(), self.app.signs)
+        return pane_lines(facts, self._files, self.app.engine, width, height, self.app.drawing)
 
     def tick(self) -> None:
         """Redraw, and read the files of a live run in the pane again."""
@@ -520,7 +520,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         height = self.line_list.size.height
         # Including headings, totals, and lines between groups.
         fits = len(shown) + 3 * len(groups) - 1 <= height
-        dense = _dense(groups, board.sweep.spec.seeds, width, height, drawing.signs)
+        dense = _dense(groups, board.sweep.spec.seeds, width, height, self.app.drawing)
         self._is_dense = dense.shows_all and not fits if self._wants_dense is None else self._wants_dense
         if self._is_dense:
             lines, self._run_ids = dense.lines(drawing, passing, self.marks)
@@ -538,7 +538,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             lines += [Line()] if lines else []
             lines.append(table.heading(group.split.upper()))
             lines += [table.line(row, key=row.competition_id) for row in rows]
-            lines.append(table.line_of(_totals(group, drawing.signs)))
+            lines.append(table.line_of(_totals(group, self.app.drawing)))
         return lines
 
     def _filter_line(self, board: SweepBoard, width: int) -> tuple[Pieces, ...]:
@@ -656,13 +656,13 @@ _COUNT_WORDS = (
 
 
 def _header(
-    board: SweepBoard, width: int, now: float, engine: EngineStatus | None, signs: Signs
+    board: SweepBoard, width: int, engine: EngineStatus | None, drawing: Drawing
 ) -> tuple[Pieces, ...]:
     """Return the header: the sweep's name, progress and medals so far."""
-    standing, sweep, dot = board.standing, board.sweep, f" {signs.dot} "
+    standing, sweep, dot = board.standing, board.sweep, f" {drawing.signs.dot} "
     spec = sweep.spec
     facts = [
-        f"{len(spec.competitions)} {signs.times} {plural(spec.seeds, 'seed')}",
+        f"{len(spec.competitions)} {drawing.signs.times} {plural(spec.seeds, 'seed')}",
         f"limit {wording.limit(sweep.conditions.time_limit_seconds)}",
         f"edition {sweep.conditions.edition}",
         f"at most {sweep.concurrency} at once",
@@ -671,12 +671,12 @@ def _header(
     if standing.counts.demo:
         name.append(("  demo data, not a result", "warn"))
     if sweep.state is not SweepState.ACTIVE:
-        sign = signs.paused if sweep.state is SweepState.PAUSED else signs.stopped
+        sign = drawing.signs.paused if sweep.state is SweepState.PAUSED else drawing.signs.stopped
         name.append((f"  {sign} {sweep.state}", "warn"))
     place = board.all_sweeps.index(sweep.id) + 1
     several = len(board.all_sweeps) > 1
     others: Pieces = ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if several else ()
-    ends = wording.sweep_end(standing.end(engine), now)
+    ends = wording.sweep_end(standing.end(engine), drawing.now)
     agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"))
     between: Piece = (dot, "faint")
     lefts: list[Pieces] = [
@@ -684,7 +684,7 @@ def _header(
     ]
     lefts += [(*name, *agent), (*name, between, (facts[0], "dim")), tuple(name)]
     when: Pieces = ((dot, "faint"), (ends, "dim")) if ends else ()
-    told = wording.medals(standing.interim, standing.any_medal, signs.plus_minus)
+    told = wording.medals(standing.interim, standing.any_medal, drawing.signs.plus_minus)
     # The bounds are worth more than the expected end.
     earned: list[Pieces] = [
         ((text, "strong"), *tail, (" ", "text"))
@@ -692,11 +692,11 @@ def _header(
         for tail in (when, ())
         for text in texts
     ]
-    troubles = (row.trouble(now) for row in board.live)
+    troubles = (row.trouble(drawing.now) for row in board.live)
     needing = Counter(trouble[0] for trouble in troubles if trouble is not None)
     space: Piece = (" ", "text")
     counts: list[Pieces] = [
-        ((" ", "text"), *_counts(board, needing, signs, words), space) for words in _COUNT_WORDS
+        ((" ", "text"), *_counts(board, needing, words, drawing), space) for words in _COUNT_WORDS
     ]
     # States are named in words as long as the medals are not in their last form, which lacks the bounds.
     worded = [
@@ -707,22 +707,25 @@ def _header(
     ]
     lines = [spread_fitting(lefts, [others], width), spread_fitting(worded or counts, earned, width)]
     if sweep.tags or sweep.note:
-        lines.append(_noted(sweep, signs, width))
+        lines.append(_noted(sweep, width, drawing))
     lines += [((f" {outage_text(outage)}", "warn"),) for outage in board.outages]
     if board.costs is not None and (board.costs.spending.models or board.costs.budgets):
-        lines.append(_costs(board.costs, signs, width))
+        lines.append(_costs(board.costs, width, drawing))
     return tuple(lines)
 
 
-def _noted(sweep: Sweep, signs: Signs, width: int) -> Pieces:
+def _noted(sweep: Sweep, width: int, drawing: Drawing) -> Pieces:
     """Return the tags and the note of a sweep."""
-    return ((f" {signs.noted} ", "accent"), (foreign(wording.annotation(sweep), width - 4).rstrip(), "text"))
+    return (
+        (f" {drawing.signs.noted} ", "accent"),
+        (foreign(wording.annotation(sweep), width - 4).rstrip(), "text"),
+    )
 
 
-def _costs(costs: SweepCosts, signs: Signs, width: int) -> Pieces:
+def _costs(costs: SweepCosts, width: int, drawing: Drawing) -> Pieces:
     """Return the costs of its model calls, as many of the figures as fit."""
     spent = costs.spending
-    dot: Piece = (f" {signs.dot} ", "faint")
+    dot: Piece = (f" {drawing.signs.dot} ", "faint")
     known: Role = "text" if spent.cost is not None else "warn"
     groups: list[Pieces] = [((" models ", "dim"), (f"{short_cost(spent)} so far", known))]
     if spent.unpriced:
@@ -736,25 +739,25 @@ def _costs(costs: SweepCosts, signs: Signs, width: int) -> Pieces:
     groups += [((text, "dim"),) for text in tokens_in_words(spent)]
     if costs.price_problem:
         groups.insert(1, ((foreign(costs.price_problem, 60).rstrip(), "warn"),))
-    budget = _budget(costs, signs)
+    budget = _budget(costs, drawing)
     return spread(joined(groups, dot, width - width_of(budget) - 1), budget, width)
 
 
-def _budget(costs: SweepCosts, signs: Signs) -> Pieces:
+def _budget(costs: SweepCosts, drawing: Drawing) -> Pieces:
     """Return the used share of the shared budget that is nearest to its limit."""
     standing = costs.tightest
     if standing is None:
         return ()
     if not standing.has_room:
         return ((f"budget of its {standing.budget.scope} used up ", "bad"),)
-    full, empty = bar(standing.share, 10, signs)
+    full, empty = bar(standing.share, 10, drawing.signs)
     role: Role = "warn" if standing.share >= MOST_OF_BUDGET else "running"
     used = f" {100 * standing.share:.0f} % "
     return (("budget ", "dim"), (full, role), (empty, "faint"), (used, "text"))
 
 
 def _counts(
-    board: SweepBoard, needing: Mapping[CauseKind, int], signs: Signs, words: tuple[str, ...]
+    board: SweepBoard, needing: Mapping[CauseKind, int], words: tuple[str, ...], drawing: Drawing
 ) -> Pieces:
     """Return the number of runs by state with signs; runs waiting in a batch system don't count as running.
 
@@ -765,10 +768,10 @@ def _counts(
     waiting = sum(row.attempt is not None and row.attempt.is_in_queue for row in board.live)
     live = counts.live - waiting
     pieces: list[Piece] = [
-        (f"{signs.running} {live}{running}", "running" if live else "dim"),
-        (f"   {signs.queued} {counts.queued}{queued}", "dim"),
-        (f"   {signs.done} {counts.finished}{finished}", "good" if counts.finished else "dim"),
-        (f"   {signs.failed} {counts.failed}{failed}", "bad" if counts.failed else "dim"),
+        (f"{drawing.signs.running} {live}{running}", "running" if live else "dim"),
+        (f"   {drawing.signs.queued} {counts.queued}{queued}", "dim"),
+        (f"   {drawing.signs.done} {counts.finished}{finished}", "good" if counts.finished else "dim"),
+        (f"   {drawing.signs.failed} {counts.failed}{failed}", "bad" if counts.failed else "dim"),
     ]
     if needing:
         told = ", ".join(f"{count} {_NEEDING[kind]}" for kind, count in sorted(needing.items()))
@@ -778,7 +781,7 @@ def _counts(
     if counts.infrastructure:
         pieces.append((f" ({counts.infrastructure}{infrastructure})", "dim"))
     if counts.stopped:
-        pieces.append((f"   {signs.stopped} {counts.stopped}{stopped}", "dim"))
+        pieces.append((f"   {drawing.signs.stopped} {counts.stopped}{stopped}", "dim"))
     return tuple(pieces)
 
 
@@ -965,7 +968,7 @@ def _dense(
     seeds: int,
     width: int,
     height: int,
-    signs: Signs,
+    drawing: Drawing,
 ) -> _Dense:
     """Divide competitions into the fewest blocks that show all of them, or else as many as fit."""
     beside_name = _DENSE_MARGIN + 1 + seeds * _DENSE_SEED
@@ -990,9 +993,9 @@ def _dense(
         widths.append(min(each, share + more))
     has_names = all(name >= min(each, _DENSE_NAME) for name, each in zip(widths, wanted, strict=True))
     everything = [row.competition_id for _group, rows in groups for row in rows]
-    names = {each: distinct_names(everything, each, signs.ellipsis) for each in set(widths)}
+    names = {each: distinct_names(everything, each, drawing.signs.ellipsis) for each in set(widths)}
     return _Dense(
-        blocks, seeds, widths, [names[each] for each in widths], needed <= most and has_names, signs
+        blocks, seeds, widths, [names[each] for each in widths], needed <= most and has_names, drawing.signs
     )
 
 
@@ -1032,12 +1035,12 @@ def _dense_cell(row: RunRow, drawing: Drawing, *, marked: bool) -> Pieces:
     return mark, (drawn.sign, drawn.role), more
 
 
-def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
+def _totals(group: SplitGroup, drawing: Drawing) -> Sequence[Cell]:
     """Return the results of a split, one cell for each column of the matrix."""
     complete = sum(seed is not None and seed.is_final for seed in group.per_seed)
     label = f"any medal, {complete} of {len(group.per_seed)} seeds complete"
     shares: list[Cell] = [((f" {_share(seed)}", "dim"),) for seed in group.per_seed]
-    told = wording.medals(group.interim, group.any_medal, signs.plus_minus)
+    told = wording.medals(group.interim, group.any_medal, drawing.signs.plus_minus)
     is_final = group.interim is not None and group.interim.is_final
     role: Role = "text" if is_final else "dim"
     medal, shorter = told[1 if is_final else 4], told[-1]

@@ -8,7 +8,6 @@ from textual.widget import Widget
 
 from mlebench_console.console.pieces import foreign
 from mlebench_console.console.roles import Pieces
-from mlebench_console.console.tui.keys import key_names
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.widgets.painted import Painted
 
@@ -36,7 +35,7 @@ class WelcomeScreen(ConsoleScreen):
     def redraw(self) -> None:
         """Draw the text for the current size."""
         width = self.size.width - 8
-        keys = key_names(self.app.settings.keys)
+        keys = self.app.drawing.keys
         lines: list[Pieces] = [
             (("mlebench-console", "strong"), ("  prepares, runs, watches and grades MLE-bench", "dim")),
             (),
