@@ -77,6 +77,9 @@ def status(context: typer.Context, json: Json = False) -> None:
     say(f"data    {places.data_dir}")
     if preparing is not None and preparing.busy:
         say(f"queue   {datasets_text(preparing)}")
+    for one in known:
+        if (wait := one.obstacle(engine)) is not None:
+            say(f"waits   {one.sweep.id}: {wait.text}")
     # The first line has said whether the engine runs.
     needed = [need for need in listed.needed if need.kind is not NeedKind.ENGINE]
     for need in needed[:MOST_IN_SUMMARIES]:

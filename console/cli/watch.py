@@ -154,7 +154,9 @@ def _sweep(line: SweepStanding, seen: WatchReport) -> str:
     if counts.demo:
         parts.append("demo data, not a result")
     parts.append(wording.medals(line.interim, line.any_medal, "±")[0])
-    if end := wording.sweep_end(line.end(seen.engine), seen.now):
+    if (wait := line.obstacle(seen.engine)) is not None:
+        parts.append(f"waits: {wait.text}")
+    elif end := wording.sweep_end(line.end(seen.engine), seen.now):
         parts.append(end)
     if costs is not None and costs.spending.models:
         parts.append(f"models {short_cost(costs.spending)}")
@@ -189,7 +191,7 @@ def _document(line: SweepStanding, seen: WatchReport) -> dict[str, Any]:
     return {
         "id": line.sweep.id,
         "state": line.sweep.state,
-        **standing_document(line),
+        **standing_document(line, seen.engine),
         "seconds_left": None if isinstance(end, str) else max(0.0, end.at - seen.now),
         "costs": None if costs is None else costs.document(),
         "budgets": [] if costs is None else [one.document() for one in costs.budgets],

@@ -42,15 +42,16 @@ def _created(row: SweepRow, _drawing: Drawing) -> Cell:
     return Forms((wording.date_and_time(at), wording.day(at)))
 
 
-def standing_document(standing: SweepStanding) -> dict[str, Any]:
-    """Return a sweep's counts, its medals so far, and its expected end, or the code of why that is not known."""
-    end = standing.planned_end
+def standing_document(standing: SweepStanding, engine: EngineStatus | None) -> dict[str, Any]:
+    """Return a sweep's counts, its medals, its end or why that is not known, and why none of its runs starts."""
+    end, wait = standing.planned_end, standing.wait(engine)
     return {
         "counts": asdict(standing.counts),
         "any_medal": None if standing.any_medal is None else asdict(standing.any_medal),
         "interim": None if standing.interim is None else asdict(standing.interim),
         "ends": None if isinstance(end, str) else asdict(end),
         "no_end": end if isinstance(end, str) else None,
+        "waits_for": None if wait is None else asdict(wait),
     }
 
 
@@ -60,7 +61,7 @@ SWEEP = Noun[SweepRow](
     document=lambda row, _now: (
         row.standing.sweep.document()
         | {"demo": bool(row.standing.counts.demo)}
-        | standing_document(row.standing)
+        | standing_document(row.standing, row.engine)
     ),
     fields=(
         NounField("sweep", lambda row, _: row.standing.sweep.id, 12, grows=40, words=True),

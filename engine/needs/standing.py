@@ -20,6 +20,7 @@ from mlebench_console.state.records import DatasetState, Run, Sweep, SweepCounts
 if TYPE_CHECKING:
     from mlebench_console.engine.control import EngineStatus
 
+_OBSTACLES = (WaitKind.DATASET, WaitKind.BUDGET, WaitKind.PREPARING, WaitKind.PROVIDER)
 # Outcomes and states in the order in which bars and counts show them.
 TALLIED: tuple[Outcome | RunState, ...] = (
     *Outcome,
@@ -71,6 +72,14 @@ class SweepStanding:
         waits = [] if self.next is None else self.next.waits(engine)
         # Of several that could start the order decides, which holds up none of them.
         return next((wait for wait in waits if wait.kind is not WaitKind.ORDER), None)
+
+    def obstacle(self, engine: EngineStatus | None) -> Wait | None:
+        """Return why none of its queued runs starts, where the states of engine and sweep don't say it already.
+
+        None where that ends by itself, as soon as other runs have ended or a moment has passed.
+        """
+        wait = self.wait(engine)
+        return wait if wait is not None and wait.kind in _OBSTACLES else None
 
 
 def read_standings(

@@ -52,7 +52,15 @@ def names(record: type) -> set[str]:
 
 def test_sweeps_are_listed_with_their_counts(cli: Cli, world: Database) -> None:
     (listed,) = cli("sweep", "list", "--json").document()
-    assert set(listed) == names(Sweep) | {"counts", "demo", "any_medal", "interim", "ends", "no_end"}
+    assert set(listed) == names(Sweep) | {
+        "counts",
+        "demo",
+        "any_medal",
+        "interim",
+        "ends",
+        "no_end",
+        "waits_for",
+    }
     assert listed["counts"]["medals"] == 1
     assert listed["counts"]["live"] == 1
     assert listed["demo"] and listed["interim"]["low"] == 25.0 and listed["interim"]["high"] == 75.0

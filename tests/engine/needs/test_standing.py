@@ -58,11 +58,13 @@ def test_why_nothing_starts_is_said_only_where_no_run_can_start(state: Database)
     missing = standing(state).wait(UP)
     assert missing is not None
     assert missing.kind is WaitKind.DATASET
+    assert standing(state).obstacle(UP) == missing
     prepare(state)
     assert standing(state).wait(UP) is None  # the order in which runs start holds up none
     engine = standing(state).wait(DOWN)
     assert engine is not None
     assert engine.needs_person
+    assert standing(state).obstacle(DOWN) is None  # it stands where the engine's state is
 
 
 @pytest.mark.parametrize(
