@@ -5,7 +5,6 @@ Each kind is a class, whose fields are the arguments. `engine.supervisor.request
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from typing import Any, ClassVar
 from mlebench_console.competitions.model import Edition
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.fields import FieldError, read_fields
-from mlebench_console.foundation.problems import Problem, ProblemRecord, UsageProblem
+from mlebench_console.foundation.problems import ProblemRecord, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import requests
 from mlebench_console.state.annotations import Annotation
@@ -99,28 +98,13 @@ class Answer:
     text: str
     sweep_id: str | None = None
 
-    def to_text(self) -> str:
-        """Return the answer as text for the state."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_text(cls, text: str) -> Answer:
-        """Read back what `to_text` wrote."""
-        return cls(**json.loads(text))
-
 
 class RefusedRequest(UsageProblem):
     """The engine refuses a request, with the reason."""
 
-    @staticmethod
-    def to_text(problem: Problem) -> str:
-        """Return a refusal as text for the state."""
-        return json.dumps(asdict(problem.record))
-
     @classmethod
-    def from_text(cls, text: str) -> RefusedRequest:
-        """Read back what `to_text` wrote."""
-        record = ProblemRecord(**json.loads(text))
+    def because(cls, record: ProblemRecord) -> RefusedRequest:
+        """Return the refusal for the problem that the engine met."""
         return cls(record.what, record.why, record.next_step, subject=record.subject)
 
 

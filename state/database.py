@@ -30,6 +30,7 @@ SCHEMA_VERSION = 22
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset(
     {
+        "answer",
         "arguments",
         "findings",
         "hardware",

@@ -311,6 +311,7 @@ class FiledRequest:
     Attributes:
         kind: the name of the request's class in `engine.requests`.
         text: what it does, such as `stopping 3 runs`.
+        answer: the engine's, the texts of its refusal, or who withdrew it.
         not_before: the earliest time of its execution, until which it can be withdrawn; None: at once.
     """
 
@@ -321,7 +322,7 @@ class FiledRequest:
     arguments: dict[str, Any]
     text: str
     state: RequestState
-    answer: str
+    answer: dict[str, Any]
     answered_at: float | None
     not_before: float | None = None
 

@@ -63,17 +63,19 @@ def withdraw(database: Database, request_id: int, *, by: str, now: float) -> boo
     with database.transaction():
         found = database.execute(
             "UPDATE requests SET state = ?, answer = ?, answered_at = ? WHERE id = ? AND state = 'filed'",
-            (RequestState.WITHDRAWN, by, now, request_id),
+            (RequestState.WITHDRAWN, to_json({"by": by}), now, request_id),
         )
         return found.rowcount == 1
 
 
-def answer(database: Database, request_id: int, state: RequestState, text: str, *, now: float) -> None:
+def answer(
+    database: Database, request_id: int, state: RequestState, answer: Mapping[str, Any], *, now: float
+) -> None:
     """Answer a request, in the same transaction as its execution, so that neither happens twice."""
     with database.transaction():
         database.execute(
             "UPDATE requests SET state = ?, answer = ?, answered_at = ? WHERE id = ? AND state = 'filed'",
-            (state, text, now, request_id),
+            (state, to_json(answer), now, request_id),
         )
 
 

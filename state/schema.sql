@@ -197,7 +197,7 @@ CREATE TABLE requests (
     arguments   TEXT NOT NULL,
     text        TEXT NOT NULL,
     state       TEXT NOT NULL DEFAULT 'filed',
-    answer      TEXT NOT NULL DEFAULT '',
+    answer      TEXT NOT NULL DEFAULT '{}',
     answered_at REAL,
     not_before  REAL
 ) STRICT;

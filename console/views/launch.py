@@ -33,7 +33,6 @@ from mlebench_console.state.usage import budgets
 from mlebench_console.state.usage.budgets import BudgetScope
 
 _AGENTS_NAMED = 6
-_SWEEP = BudgetScope.SWEEP
 
 
 def _initial_texts() -> dict[str, str]:

@@ -27,7 +27,7 @@ from mlebench_console.engine.requests import (
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.daemon_log import open_log
-from mlebench_console.foundation.problems import EnvironmentProblem, Problem, StateProblem
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, ProblemRecord, StateProblem
 from mlebench_console.state import database, requests, runs, sweeps
 from mlebench_console.state.lifecycle import RunState, SweepState
 from mlebench_console.state.records import RequestState
@@ -119,11 +119,11 @@ def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Ans
             answered = requests.get(bus, number) if version != seen else None
             seen = version
             if answered is not None and answered.state is RequestState.DONE:
-                return Answer.from_text(answered.answer)
+                return Answer(**answered.answer)
             if answered is not None and answered.state is RequestState.REFUSED:
-                raise RefusedRequest.from_text(answered.answer)
+                raise RefusedRequest.because(ProblemRecord(**answered.answer))
             if answered is not None and answered.state is RequestState.WITHDRAWN:
-                raise WithdrawnRequest(f"undone by {answered.answer}: nothing was changed")
+                raise WithdrawnRequest(f"undone by {answered.answer['by']}: nothing was changed")
             if not is_running:
                 raise EngineGone(number)
             if time.monotonic() >= give_up:

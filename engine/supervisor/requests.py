@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
+from typing import Any
 
 from mlebench_console.engine.agent_snapshots import AgentSnapshots
 from mlebench_console.engine.agents import wants_obfuscated
@@ -24,7 +25,6 @@ from mlebench_console.engine.requests import (
     Handlers,
     LaunchSweep,
     PauseSweep,
-    RefusedRequest,
     RegradeRuns,
     RelaunchRuns,
     ResumeSweep,
@@ -130,19 +130,21 @@ class RequestDispatcher:
                 request = read_request(filed.kind, filed.arguments)
                 answer = self._handlers[type(request)](request, filed.author)
                 if answer is not None:
-                    self._write(filed, RequestState.DONE, answer.to_text())
+                    self._write(filed, RequestState.DONE, asdict(answer))
         except UnusableState:
             raise  # the request stays open until the state can be used again
         except Problem as problem:
-            self._write(filed, RequestState.REFUSED, RefusedRequest.to_text(problem))
+            self._refuse(filed, problem)
         except Exception as error:  # noqa: BLE001 - one bad request must not keep the others from their answers
             self._log(f"request {filed.id} ({filed.text})", error)
             why = f"{type(error).__name__} in the engine"
-            failure = Problem(f"{filed.text} failed", why, f"See {self._places.engine_log}.")
-            self._write(filed, RequestState.REFUSED, RefusedRequest.to_text(failure))
+            self._refuse(filed, Problem(f"{filed.text} failed", why, f"See {self._places.engine_log}."))
 
-    def _write(self, filed: FiledRequest, state: RequestState, text: str) -> None:
-        requests.answer(self._database, filed.id, state, text, now=self._clock.now())
+    def _refuse(self, filed: FiledRequest, problem: Problem) -> None:
+        self._write(filed, RequestState.REFUSED, asdict(problem.record))
+
+    def _write(self, filed: FiledRequest, state: RequestState, answer: dict[str, Any]) -> None:
+        requests.answer(self._database, filed.id, state, answer, now=self._clock.now())
 
     def _launch(self, launch: LaunchSweep, _by: str) -> Answer | None:
         own = self._places.data_dir

@@ -278,9 +278,9 @@ class History:
                 answered = requests.get(state, number)
                 if answered is not None and answered.state is not RequestState.FILED:
                     done = answered.state is RequestState.DONE
-                    if "in the engine" in answered.answer and not self._is_troubled():
+                    if "in the engine" in str(answered.answer) and not self._is_troubled():
                         raise Broken(f"{request.kind} failed: {answered.answer}")
-                    text = control.Answer.from_text(answered.answer).text if done else answered.answer
+                    text = answered.answer["text"] if done else answered.answer["what"]
                     return done, text + killed
             time.sleep(_POLL_SECONDS)
         raise Broken(f"{request.kind} was never answered")

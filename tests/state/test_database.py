@@ -43,11 +43,11 @@ def test_a_console_may_file_requests_and_the_engine_answers_once(swept: Database
         console, "sweep.pause", {"sweep_id": "dummy-1"}, text="pausing it", author="console", now=2
     )
     assert [request.id for request in requests.open_requests(swept, now=100)] == [number]
-    requests.answer(swept, number, RequestState.DONE, "paused", now=3)
-    requests.answer(swept, number, RequestState.REFUSED, "twice", now=4)
+    requests.answer(swept, number, RequestState.DONE, {"text": "paused"}, now=3)
+    requests.answer(swept, number, RequestState.REFUSED, {"what": "twice"}, now=4)
     answered = requests.get(console, number)
     assert answered is not None
-    assert (answered.state, answered.answer) == (RequestState.DONE, "paused")
+    assert (answered.state, answered.answer) == (RequestState.DONE, {"text": "paused"})
     assert requests.open_requests(swept, now=100) == []
     console.close()
 

@@ -50,7 +50,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.problem_codes import EndReason
-from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.problems import EnvironmentProblem, ProblemRecord, UsageProblem
 from mlebench_console.foundation.workers import WorkerPool
 from mlebench_console.state import (
     acknowledgements,
@@ -121,9 +121,9 @@ class Requests:
         answered = requests.get(self.state, number)
         assert answered is not None
         if answered.state is RequestState.REFUSED:
-            raise RefusedRequest.from_text(answered.answer)
+            raise RefusedRequest.because(ProblemRecord(**answered.answer))
         assert answered.state is RequestState.DONE
-        return Answer.from_text(answered.answer)
+        return Answer(**answered.answer)
 
     def step(self) -> None:
         self._desk.step()
