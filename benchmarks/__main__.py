@@ -17,6 +17,7 @@ NAMES = (
     "prepare",
     "again",
     "aggregation",
+    "events",
     "console",
     "engine",
     "slurm",

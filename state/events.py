@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from mlebench_console.state.database import Database, to_json
 from mlebench_console.state.event_records import DATA, Event, EventData, EventKind
 from mlebench_console.state.records import Attempt, Run
 
+if TYPE_CHECKING:
+    import msgspec
+
 _KINDS: dict[str, EventKind] = {kind.value: kind for kind in EventKind}
+# What is searched for words: the letters of ASCII in lower case.
+_WORDS = "lower(kind || ' ' || text || ' ' || IFNULL(sweep_id, '') || ' ' || IFNULL(competition_id, ''))"
 
 
 def append(
@@ -79,7 +85,7 @@ def of_kinds(database: Database, kinds: Collection[str], *, since: float) -> lis
     """Read the events of some kinds since a time, oldest first."""
     marks = ", ".join("?" * len(kinds))
     sql = f"SELECT * FROM events WHERE at >= ? AND kind IN ({marks}) ORDER BY at, id"
-    return list(map(_event, database.rows(sql, (since, *kinds))))
+    return _events(database.rows(sql, (since, *kinds)))
 
 
 def newest(
@@ -91,6 +97,8 @@ def newest(
     competition_id: str | None = None,
     after_id: int = 0,
     before_id: int | None = None,
+    containing: Sequence[str] = (),
+    kinds: Collection[str] | None = None,
 ) -> list[Event]:
     """Read the newest events, newest first, of everything or of one sweep, run or competition.
 
@@ -102,31 +110,58 @@ def newest(
         competition_id: only events of this competition.
         after_id: only events after the one with this number.
         before_id: only events before the one with this number.
+        containing: only events with all these words in their kind, text, sweep or competition, in lower case.
+        kinds: only events of these kinds; None for all.
     """
     wanted = {"sweep_id": sweep_id, "run_id": run_id, "competition_id": competition_id}
     conditions = [f"{column} = :{column}" for column, value in wanted.items() if value is not None]
     conditions += ["id < :before_id"] if before_id is not None else []
+    words = {f"word_{place}": word for place, word in enumerate(containing)}
+    conditions += [f"instr({_WORDS}, :{name})" for name in words]
+    if kinds is not None:
+        words |= {f"kind_{place}": kind for place, kind in enumerate(sorted(kinds))}
+        conditions.append(f"kind IN ({', '.join(f':kind_{place}' for place in range(len(kinds)))})")
     rows = database.rows(
-        f"SELECT * FROM events WHERE {' AND '.join(['id > :after_id', *conditions])}"
-        " ORDER BY id DESC LIMIT :limit",
-        {**wanted, "after_id": after_id, "before_id": before_id, "limit": limit},
+        f"SELECT * FROM events WHERE {' AND '.join(['id > :after_id', *conditions])} ORDER BY id DESC LIMIT :limit",
+        {**wanted, **words, "after_id": after_id, "before_id": before_id, "limit": limit},
     )
-    return list(map(_event, rows))
+    return _events(rows)
 
 
-def _event(row: sqlite3.Row) -> Event:
-    """Return a row as an event; a kind or data that this version does not know leave it its text."""
-    values = dict(row)
-    kind = _KINDS.get(values["kind"])
-    record = DATA.get(kind) if kind is not None else None
-    values["detail"] = None if record is None else _decoded(record, values["detail"])
-    return Event(**values | ({} if kind is None else {"kind": kind}))
-
-
-def _decoded(record: type[EventData], text: str | None) -> EventData | None:
+def _events(rows: Sequence[sqlite3.Row]) -> list[Event]:
+    """Return rows as events; a kind or data that this version does not know leave an event its text."""
     import msgspec  # imported here, because the console's first frame does not need it
 
+    decoders = {kind: msgspec.json.Decoder(record) for kind, record in DATA.items()}
+    found = []
+    for row in rows:
+        kind = _KINDS.get(row["kind"])
+        decoder = decoders.get(kind) if row["detail"] is not None and kind is not None else None
+        found.append(
+            Event(
+                id=row["id"],
+                at=row["at"],
+                kind=kind or row["kind"],
+                text=row["text"],
+                sweep_id=row["sweep_id"],
+                run_id=row["run_id"],
+                attempt_id=row["attempt_id"],
+                competition_id=row["competition_id"],
+                times=row["times"],
+                detail=None if decoder is None else _decoded(decoder, row["detail"]),
+            )
+        )
+    return found
+
+
+def _decoded(decoder: msgspec.json.Decoder[EventData], text: str) -> EventData | None:
+    import msgspec
+
     try:
-        return msgspec.convert(json.loads(text or "null"), record)
+        return decoder.decode(text)
+    except msgspec.DecodeError:
+        pass
+    try:  # a score that is not finite, which this JSON may hold
+        return msgspec.convert(json.loads(text), decoder.type)
     except (ValueError, msgspec.ValidationError):
         return None

@@ -19,6 +19,7 @@ from mlebench_console.state.event_records import (
     DatasetChanged,
     Event,
     EventKind,
+    EventSeverity,
     RunFailed,
     RunFinished,
     RunQueued,
@@ -120,6 +121,28 @@ class EventFilter:
         """Whether it has any terms."""
         return bool(self.terms)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that each event that passes has somewhere, for a query that leaves out most of the others.
+
+        SQLite knows upper and lower case of ASCII alone.
+        """
+        return tuple(
+            term.value
+            for term in self.terms
+            if term.field in ("", "kind", "sweep", "comp") and not term.is_negated and term.value.isascii()
+        )
+
+    @property
+    def kinds(self) -> frozenset[EventKind] | None:
+        """The kinds of which events of the chosen severities may be, for the same query; None where all may be."""
+        wanted = [term.value for term in self.terms if term.field == "sev" and not term.is_negated]
+        # Kinds of another version are notes.
+        if not wanted or any(EventSeverity.NOTE.startswith(each) for each in wanted):
+            return None
+        of_severity = {kind for kind in EventKind if kind.severity.startswith(tuple(wanted))}
+        return frozenset({*of_severity, EventKind.RUN_FINISHED})
+
     def accepts(self, one: ListedEvent) -> bool:
         """Return whether an event passes: every term must match."""
         return all(_agrees(term, one) is not term.is_negated for term in self.terms)
@@ -141,7 +164,9 @@ def listed_events(
     seeds = runs.seeds(database)
     found: list[ListedEvent] = []
     before = None
-    while page := events.newest(database, limit=_PAGE, before_id=before):
+    while page := events.newest(
+        database, limit=_PAGE, before_id=before, containing=chosen.words, kinds=chosen.kinds
+    ):
         listed = (
             ListedEvent(event, None if event.run_id is None else seeds.get(event.run_id)) for event in page
         )

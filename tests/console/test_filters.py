@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +12,20 @@ from mlebench_console.console.lists import words_accept
 from mlebench_console.console.nouns.run import RUN, RunRow
 from mlebench_console.console.roles import Drawing
 from mlebench_console.console.screens.grade import best_fits
-from mlebench_console.console.views.events import ListedEvent, parse_event_filter
+from mlebench_console.console.views.events import ListedEvent, listed_events, parse_event_filter
+from mlebench_console.state import events
 from mlebench_console.state.causes import cause_key
-from mlebench_console.state.event_records import Event, EventData, EventKind, RunFinished
+from mlebench_console.state.database import open_for_writing
+from mlebench_console.state.event_records import (
+    DatasetChanged,
+    Event,
+    EventData,
+    EventKind,
+    RunFailed,
+    RunFinished,
+)
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
-from mlebench_console.state.records import Run, Tag
+from mlebench_console.state.records import DatasetState, Run, Tag
 
 QUEUED = Run(
     id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,
@@ -144,3 +155,32 @@ def test_names_are_found_by_a_part_and_else_by_letters() -> None:
     assert best_fits("titan", names) == ("spaceship-titanic",)
     assert best_fits("spid", names) == ("spooky-author-identification",)
     assert best_fits("zzz", names) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["leaf", "GPU", "kind:failed", "sev:error", "sev:no", "sev:good leaf", "sweep:s !GPU", "ÉTÉ", "x"]
+)
+def test_a_query_leaves_out_no_event_that_a_filter_accepts(tmp_path: Path, text: str) -> None:
+    with closing(open_for_writing(tmp_path)) as database:
+        with database.transaction():
+            for one in EVENTS:
+                event = one.event
+                detail = event.detail
+                if event.kind == EventKind.RUN_FAILED:
+                    detail = RunFailed(FailureClass.INFRASTRUCTURE, "GPU lost", "infrastructure-0a")
+                if event.kind == EventKind.DATASET_FAILED:
+                    detail = DatasetChanged("v1", DatasetState.FAILED)
+                events.append(
+                    database,
+                    event.at,
+                    EventKind(event.kind),
+                    f"{event.text}, l'été",
+                    sweep_id=event.sweep_id,
+                    competition_id=event.competition_id,
+                    detail=detail,
+                )
+        chosen = parse_event_filter(text)
+        every = listed_events(database, parse_event_filter(""), limit=100)
+        assert [one.event.id for one in listed_events(database, chosen, limit=100)] == [
+            one.event.id for one in every if chosen.accepts(one)
+        ]
