@@ -48,7 +48,6 @@ from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.datasets import (
     DatasetBoard,
     DatasetDetail,
-    KnownSum,
     Needs,
     Totals,
     board_of_disk,
@@ -58,6 +57,7 @@ from mlebench_console.console.views.datasets import (
     totals,
 )
 from mlebench_console.console.views.events import event_text
+from mlebench_console.engine.datasets.prepared.verification import TableSum
 from mlebench_console.engine.datasets.sources.access import AccessState
 from mlebench_console.engine.datasets.steps import DOWNLOAD
 from mlebench_console.engine.needs.needs import kaggle_text
@@ -667,7 +667,7 @@ class _Detail:
             yield (_label("MD5"), ("not compared: this data is made up, Kaggle's is known", "dim"))
             return
         # What differs is what somebody looks for.
-        ordered = sorted(found.sums, key=lambda one: not one.differs)
+        ordered = sorted(found.sums, key=lambda one: not _differs(one))
         for number, one in enumerate(islice(ordered, self.most)):
             role, texts = _compared(one)
             label, room = _label("" if number else "MD5"), self.width - _LABEL - 4
@@ -718,12 +718,16 @@ def _label(text: str) -> Piece:
     return (f"  {fit(text, _LABEL)} ", "dim")
 
 
-def _compared(one: KnownSum) -> tuple[Role, list[str]]:
-    """Return a found checksum beside the known one."""
-    if one.found is None:
+def _differs(one: TableSum) -> bool:
+    return one.known is not None and one.sealed not in (None, one.known)
+
+
+def _compared(one: TableSum) -> tuple[Role, list[str]]:
+    """Return the checksum of a preparation beside the known one."""
+    if one.sealed is None:
         return "dim", [f"expected {one.known}"]
     if one.known is None:
-        return "dim", [f"{one.found}, none known"]
-    if one.differs:
-        return "bad", [f"found {one.found}", f"expected {one.known}"]
-    return "good", [f"{one.found}, as known"]
+        return "dim", [f"{one.sealed}, none known"]
+    if _differs(one):
+        return "bad", [f"found {one.sealed}", f"expected {one.known}"]
+    return "good", [f"{one.sealed}, as known"]

@@ -14,9 +14,9 @@ from mlebench_console.console.nouns.competition import competition
 from mlebench_console.console.nouns.dataset import STEPS_DONE, DatasetRow, dataset_rows, on_disk, place
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.datasets.estimates import Throughput, measured, usual_peak
-from mlebench_console.engine.datasets.prepared.checksums import comparable
+from mlebench_console.engine.datasets.prepared.verification import TableSum, table_sums
 from mlebench_console.engine.datasets.steps import DOWNLOAD
-from mlebench_console.engine.layout import dataset_folder, prepared_with
+from mlebench_console.engine.layout import dataset_folder
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.space import free_bytes
 from mlebench_console.state import datasets, events
@@ -39,20 +39,6 @@ class DatasetBoard:
 
 
 @dataclass(frozen=True)
-class KnownSum:
-    """The checksum of one table: that known for the real data, and that found when it was prepared."""
-
-    name: str
-    known: str | None
-    found: str | None
-
-    @property
-    def differs(self) -> bool:
-        """Whether both are known and not the same."""
-        return self.known is not None and self.found is not None and self.known != self.found
-
-
-@dataclass(frozen=True)
 class PreparedFile:
     """One entry of a prepared folder; the size of a sub-folder is None, since adding it up would take too long."""
 
@@ -72,7 +58,7 @@ class DatasetDetail:
     folder: Path
     rules_url: str | None
     files: tuple[PreparedFile, ...]
-    sums: tuple[KnownSum, ...]
+    sums: tuple[TableSum, ...]
     log: tuple[Event, ...]
 
 
@@ -141,20 +127,12 @@ def dataset_detail(
     if found is None:
         return None
     folder = dataset_folder(found, data_dir, edition)
-    marker = prepared_with(folder) or {}
-    sums: list[KnownSum] = []
-    for side, known in (("public", found.checksums.public), ("private", found.checksums.private)):
-        of_side = marker.get(side)
-        prepared = of_side if isinstance(of_side, dict) else {}
-        real = comparable(known) if edition == "v1" else {}
-        names = sorted({*real, *prepared})
-        sums += [KnownSum(f"{side}/{name}", real.get(name), prepared.get(name)) for name in names]
     happened = events.newest(database, limit=_MOST_EVENTS, competition_id=competition_id)
     return DatasetDetail(
         folder.root,
         registry.rules_url(found),
         _files(folder.prepared),
-        tuple(sums),
+        table_sums(found, folder),
         tuple(event for event in happened if event.subject == "dataset"),
     )
 

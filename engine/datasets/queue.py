@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -127,8 +128,7 @@ class DatasetQueue:
         self.records = DatasetRecords(database, clock)
         self.verifications = Verifications(database, pool, self.records, clock, data_dir=data_dir)
         self._working: dict[int, _Work] = {}
-        self._pruning: dict[int, str] = {}
-        self._settling: dict[int, str] = {}
+        self._cleaning: dict[int, Callable[[Ended], None]] = {}
         self._blocked: dict[Key, Callable[[], bool]] = {}
         self._loaded: deque[tuple[float, int]] = deque()
         self._loading_since = 0.0
@@ -223,7 +223,7 @@ class DatasetQueue:
     def prune(self, competition_id: str, parts: tuple[str, ...]) -> None:
         """Remove parts of a competition's data from the disk."""
         wanted = {"competition_id": competition_id, "data_dir": str(self._data_dir), "parts": parts}
-        self._pruning[self._pool.start(PRUNE, wanted)] = competition_id
+        self._cleaning[self._pool.start(PRUNE, wanted)] = partial(self.records.pruned, competition_id)
 
     def refresh(self) -> None:
         """Record which datasets are prepared on the disk, by any program, and which are gone."""
@@ -254,25 +254,14 @@ class DatasetQueue:
         }
         for competition_id in sorted(leftovers_in(self._data_dir) & {*registry.all_ids()} - queued):
             wanted = {"competition_id": competition_id, "data_dir": str(self._data_dir)}
-            self._settling[self._pool.start(SETTLE, wanted)] = competition_id
+            self._cleaning[self._pool.start(SETTLE, wanted)] = partial(self.records.settled, competition_id)
 
     def take_event(self, news: Progressed | Ended) -> bool:
         """Process an event of a job; return False if the job is unknown. After an error it can be called again."""
-        if news.number in self._pruning:
+        if news.number in self._cleaning:
             if isinstance(news, Ended):
-                competition_id = self._pruning[news.number]
-                if news.problem is not None:
-                    self.records.not_pruned(competition_id, news.problem)
-                else:
-                    self.records.pruned(competition_id, int(news.value["bytes"]))
-                del self._pruning[news.number]
-                self.refresh()
-            return True
-        if news.number in self._settling:
-            if isinstance(news, Ended):
-                competition_id = self._settling.pop(news.number)
-                if news.problem is not None:
-                    self.records.not_settled(competition_id, news.problem)
+                self._cleaning[news.number](news)
+                del self._cleaning[news.number]
                 self.refresh()
             return True
         if self.verifications.take_event(news):

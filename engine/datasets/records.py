@@ -119,10 +119,14 @@ class DatasetRecords:
                 self._set_step(dataset, step.name, Progress(StepState.WAITING))
             self._set_state(dataset, DatasetState.ABSENT)
 
-    def pruned(self, competition_id: str, bytes_removed: int) -> None:
-        """Record that parts of it were removed from the disk."""
-        text = f"pruned, {gigabytes(bytes_removed)} freed"
-        self._append(EventKind.DATASET_PRUNED, competition_id, text, DatasetPruned(bytes_removed))
+    def pruned(self, competition_id: str, news: Ended) -> None:
+        """Record that parts of it were removed from the disk, or could not be."""
+        if news.problem is not None:
+            self.not_pruned(competition_id, news.problem)
+            return
+        freed = int(news.value["bytes"])
+        text = f"pruned, {gigabytes(freed)} freed"
+        self._append(EventKind.DATASET_PRUNED, competition_id, text, DatasetPruned(freed))
 
     def not_pruned(self, competition_id: str, problem: Problem) -> None:
         """Record that parts of it could not be removed from the disk."""
@@ -130,10 +134,11 @@ class DatasetRecords:
         detail = DatasetPruned(problem=str(problem))
         self._append(EventKind.DATASET_PRUNED, competition_id, text, detail)
 
-    def not_settled(self, competition_id: str, problem: Problem) -> None:
-        """Record that the files of a killed preparation could not be cleaned up."""
-        text = f"left over from a killed preparation: {problem.in_one_line()}"
-        self._append(EventKind.DATASET_LEFTOVER, competition_id, text)
+    def settled(self, competition_id: str, news: Ended) -> None:
+        """Record why the files of a killed preparation could not be cleaned up, if so."""
+        if news.problem is not None:
+            text = f"left over from a killed preparation: {news.problem.in_one_line()}"
+            self._append(EventKind.DATASET_LEFTOVER, competition_id, text)
 
     def to_verify(self, dataset: Dataset, kind: VerificationKind) -> None:
         """Record that it waits to be verified."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from mlebench_console.competitions.model import Competition
+from mlebench_console.competitions.model import Checksums, Competition
 from mlebench_console.engine.claims import claimed
 from mlebench_console.engine.datasets.prepared import checksums, manifest
 from mlebench_console.engine.datasets.prepared.descriptions import KAGGLE, check_choice, chosen_texts
@@ -30,24 +30,24 @@ _MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
-class Sum:
+class TableSum:
     """The sums of one table.
 
     Attributes:
         known: of the real data, if known.
         sealed: at the preparation, if this project prepared the dataset.
-        found: of the current file; None: there is no such file.
+        found: of the current file; None: there is no such file, or it was not read.
     """
 
     name: str
     known: str | None
     sealed: str | None
-    found: str | None
+    found: str | None = None
 
 
 @dataclass(frozen=True)
-class Verification:
-    """The result of verifying a prepared dataset.
+class DatasetComparison:
+    """A prepared dataset, compared with its manifest and with the known checksums.
 
     Attributes:
         tree: how the files differ from the manifest; None: there is no manifest.
@@ -56,7 +56,7 @@ class Verification:
         demo: whether it was made from the demo's synthetic data, for which there are no known checksums.
     """
 
-    sums: tuple[Sum, ...]
+    sums: tuple[TableSum, ...]
     tree: TreeDifferences | None
     files: int
     deep: bool
@@ -102,7 +102,7 @@ class Verification:
 
 def verify(
     competition: Competition, folder: DatasetFolder, *, deep: bool = False, report: ReportStep | None = None
-) -> Verification:
+) -> DatasetComparison:
     """Compare a prepared dataset with the known checksums and its manifest: names, sizes and the sums of tables.
 
     With `deep`, the content of every file is compared.
@@ -116,22 +116,31 @@ def verify(
     tree = None
     if listed is not None:
         tree = manifest.compare(folder.prepared, listed, deep=deep, report=report)
-    known, demo = competition.checksums, is_demo(folder)
-    marker = prepared_with(folder) or {}
-    sums: list[Sum] = []
-    for side, actual, expected in (
-        ("public", found.public, known.public),
-        ("private", found.private, known.private),
+    sums = table_sums(competition, folder, found)
+    files = 0 if listed is None else len(listed.entries)
+    return DatasetComparison(sums, tree, files, deep, is_demo(folder))
+
+
+def table_sums(
+    competition: Competition, folder: DatasetFolder, found: Checksums | None = None
+) -> tuple[TableSum, ...]:
+    """Return the sums of a dataset's tables: known, of its preparation, and those found, if they are given."""
+    known, marker = competition.checksums, prepared_with(folder) or {}
+    # The known sums are of edition v1 of the real data; demo data only have a manifest.
+    is_real = folder.edition == "v1" and not is_demo(folder)
+    sums: list[TableSum] = []
+    for side, expected, actual in (
+        ("public", known.public, {} if found is None else found.public),
+        ("private", known.private, {} if found is None else found.private),
     ):
-        # The known sums are of edition v1 of the real data; demo data only have a manifest.
-        real = checksums.comparable(expected) if folder.edition == "v1" and not demo else {}
+        real = checksums.comparable(expected) if is_real else {}
         recorded = marker.get(side)
         sealed = checksums.comparable(recorded) if isinstance(recorded, dict) else {}
         sums += [
-            Sum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
+            TableSum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
             for name in sorted({*actual, *real, *sealed})
         ]
-    return Verification(tuple(sums), tree, 0 if listed is None else len(listed.entries), deep, demo)
+    return tuple(sums)
 
 
 def check(
@@ -161,7 +170,7 @@ def check(
     else:
         listed = manifest.of_dataset(folder)
         tree = None if listed is None else manifest.compare(folder.prepared, listed, deep=False)
-        found = Verification((), tree, 0, deep=False)
+        found = DatasetComparison((), tree, 0, deep=False)
     marker = prepared_with(folder) or {}
     unlike = [found.differences] if found.differences else []
     options = options or PreparationOptions()
