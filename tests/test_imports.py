@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.console import worlds
+
 ROOT = Path(__file__).parent.parent
 FLOORS = {
     "foundation": set[str](),
@@ -21,7 +23,35 @@ FLOORS = {
     "console": {"foundation", "competitions", "state", "environment", "engine"},
 }
 SCREENS = {"textual", "typer", "rich"}
-HEAVY = {"pandas", "numpy", "sklearn", "scipy", "docker", "kaggle", "textual", "psutil", "rich"}
+ENDS = (0, 1)  # done, or the answer is no
+HEAVY = {
+    "pandas",
+    "numpy",
+    "sklearn",
+    "scipy",
+    "docker",
+    "kaggle",
+    "textual",
+    "psutil",
+    "rich",
+    "aiohttp",
+    "PIL",
+}
+# What is asked again and again, by people and by scripts: it reads the state or a file, and needs no heavy library.
+ASKED_OFTEN = (
+    ("status",),
+    ("watch", "--times", "1"),
+    ("engine", "status"),
+    ("sweep", "list"),
+    ("runs", "list"),
+    ("runs", "show", "1"),
+    ("runs", "causes"),
+    ("events",),
+    ("datasets", "list"),
+    ("competitions", "list"),
+    ("placements", "list"),
+    ("scoreboard",),
+)
 
 
 def imports_of(path: Path) -> Iterator[str]:
@@ -86,6 +116,25 @@ def modules_after(code: str) -> set[str]:
 )
 def test_starting_up_loads_nothing_heavy(code: str) -> None:
     assert modules_after(code) & HEAVY == set()
+
+
+def test_the_help_of_no_command_loads_anything_heavy() -> None:
+    run = "from mlebench_console.console.cli.program import COMMANDS, run"
+    assert modules_after(f"{run}\nfor command in COMMANDS: run([command, '--help'])") & HEAVY == set()
+
+
+@pytest.mark.parametrize("words", ASKED_OFTEN, ids=" ".join)
+def test_what_is_asked_often_loads_no_heavy_library(words: tuple[str, ...], tmp_path: Path) -> None:
+    places = worlds.places_in(tmp_path)
+    worlds.busy(places).database.close()
+    flags = [
+        f"--state-dir={places.state_dir}",
+        f"--data-dir={places.data_dir}",
+        f"--config={places.config_file}",
+    ]
+    code = f"from mlebench_console.console.cli.program import run; assert run({[*flags, *words]!r}) in {ENDS}"
+    # Rich measures and styles the tables of commands.
+    assert modules_after(code) & HEAVY <= {"rich"}
 
 
 def test_the_first_frame_needs_no_state_and_no_engine() -> None:
