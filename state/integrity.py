@@ -223,8 +223,8 @@ def add_review(
     """Store a person's review of a finding, with an event."""
     with database.transaction():
         values = {"run_id": run_id, "finding": finding.key, "statement": finding.statement}
-        said = {"cleared": cleared, "reason": reason, "author": author, "at": now}
-        database.insert("reviews", values | said)
+        review = {"cleared": cleared, "reason": reason, "author": author, "at": now}
+        database.insert("reviews", values | review)
         verb = "cleared" if cleared else "confirmed"
         text = f"finding {finding.key} {verb} by {author}: {reason}"
         events.append(database, now, EventKind.INTEGRITY_REVIEWED, text, run=runs.get(database, run_id))

@@ -16,7 +16,7 @@ from mlebench_console.foundation import files, locks
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log, open_log
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.foundation.troubles import Troubles
+from mlebench_console.foundation.retries import Retries
 from mlebench_console.state.records import Attempt
 
 _START_SECONDS = 10.0
@@ -31,7 +31,7 @@ class Here:
         self._inbox = protocol.inbox(state_dir)
         self._clock = clock
         self._log = log
-        self._troubles: Troubles[str] = Troubles(clock)  # by file of the inbox
+        self._retries: Retries[str] = Retries(clock)  # by file of the inbox
         self._child: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
         self._missed_since: float | None = None
@@ -39,7 +39,7 @@ class Here:
     @property
     def problem(self) -> str:
         """What can't be removed from the inbox; empty without a problem."""
-        return str(self._troubles)
+        return str(self._retries)
 
     @property
     def runner_alive(self) -> bool | None:
@@ -97,9 +97,9 @@ class Here:
         """Remove all other attempts from the inbox, after ending those that still run."""
         kept = {self._entry(attempt) for attempt in live}
         others = [path for path in self._inbox.glob("[!.]*.json") if path not in kept]
-        self._troubles.keep_only({path.name for path in others})
+        self._retries.keep_only({path.name for path in others})
         for path in others:
-            if self._troubles.must_wait(path.name):
+            if self._retries.must_wait(path.name):
                 continue
             try:
                 self._let_go(path)
@@ -107,7 +107,7 @@ class Here:
                 what = f"{path.name} can't be taken out of the inbox"
                 self._log(what, error)
                 cause = error.cause if isinstance(error, Problem) else str(error)
-                self._troubles.note(path.name, f"{what}: {cause}")
+                self._retries.note(path.name, f"{what}: {cause}")
 
     def _let_go(self, path: Path) -> None:
         folder = self._state_dir / protocol.read(path, InboxEntry).directory

@@ -117,7 +117,7 @@ def last_lines(log: Path) -> str:
 
 
 @dataclass(frozen=True)
-class ProviderTrouble:
+class ProviderFailure:
     """An agent's last model calls failed or were rate-limited, as its gateway has measured.
 
     Attributes:
@@ -153,7 +153,7 @@ def classify(
     *,
     isolated: bool | None = True,
     over_budget: bool = False,
-    provider: ProviderTrouble | None = None,
+    provider: ProviderFailure | None = None,
     evicted: ProblemCode | None = None,
 ) -> Conclusion | Failure:
     """Decide what an attempt's end means, from facts of the host; its log can only make a failure suspected.
@@ -215,7 +215,7 @@ def classify(
     return failure
 
 
-def suspicion(ended: Ending, last_lines: str, provider: ProviderTrouble | None = None) -> Suspicion | None:
+def suspicion(ended: Ending, last_lines: str, provider: ProviderFailure | None = None) -> Suspicion | None:
     """Return what of the infrastructure may have ended an agent, by its gateway's records or its log."""
     reason = EndReason(ended.reason)
     if provider is not None and (_ended_badly(ended) or reason in _WAITED):

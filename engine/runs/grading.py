@@ -86,7 +86,7 @@ class LiveGrading:
             except UnusableState:
                 raise  # not a problem of this submission: all wait until the state can be used again
             except Exception as error:  # noqa: BLE001 - isolated from the others, logged, shown, and tried again
-                self._note_trouble(submission, error)
+                self._note_failure(submission, error)
 
     def take_results(self) -> None:
         """Save the results of the grader in the state."""
@@ -99,14 +99,14 @@ class LiveGrading:
         work = self._working[result.number]
         if result.judgement is None:
             assert result.problem is not None
-            self._note_trouble(work.submission, result.problem)
+            self._note_failure(work.submission, result.problem)
             return
         try:
             self._keep(work, report_on(work.request, result.judgement, work.descriptions))
         except UnusableState:
             raise  # the result is taken again when the state can be used
         except Exception as error:  # noqa: BLE001 - as above
-            self._note_trouble(work.submission, error)
+            self._note_failure(work.submission, error)
 
     def _settle(self) -> list[Attempt]:
         """End the runs whose final submission is graded, and return the attempts that still wait for that."""
@@ -159,7 +159,7 @@ class LiveGrading:
             if submissions.is_current(self._database, work.submission.id):
                 transitions.grading_works(self._database, work.submission.attempt_id, now=now)
 
-    def _note_trouble(self, submission: Submission, error: Exception) -> None:
+    def _note_failure(self, submission: Submission, error: Exception) -> None:
         """Record why a submission can't be graded now, and when to try again; this is not a verdict on it."""
         if not submissions.is_current(self._database, submission.id):
             self._log(f"{submission.path}, which is not of a run's latest attempt, can't be graded", error)

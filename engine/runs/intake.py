@@ -18,7 +18,7 @@ from mlebench_console.engine.options.sweep import RELAUNCH
 from mlebench_console.engine.placements import AttemptStatus, Placements
 from mlebench_console.engine.placements.model import Lost
 from mlebench_console.engine.runs import launching
-from mlebench_console.engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
+from mlebench_console.engine.runs.failures import Conclusion, ProviderFailure, classify, last_lines, suspicion
 from mlebench_console.environment.container.output import Ending, ServiceRestarted
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.container.traffic import Traffic
@@ -44,8 +44,8 @@ from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.jsonlines import Lines
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem, Problem
+from mlebench_console.foundation.retries import Retries
 from mlebench_console.foundation.text import gigabytes, visible
-from mlebench_console.foundation.troubles import Troubles
 from mlebench_console.state import events, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.event_records import EventKind
@@ -56,7 +56,7 @@ from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import model_calls, network_use, outages
 from mlebench_console.state.usage.model_calls import ModelUse
 from mlebench_console.state.usage.network_use import NetworkUse
-from mlebench_console.state.usage.outages import CallEnd, Trouble
+from mlebench_console.state.usage.outages import CallEnd, CallFailure
 from mlebench_console.state.usage.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 
 _TIDY_SECONDS = 10.0
@@ -80,7 +80,8 @@ _OVER_BUDGET = {
     EventKind.RUN_BUDGET_USED_UP: CallOutcome.BUDGET,
     EventKind.RUN_SHARED_BUDGET_USED_UP: CallOutcome.SHARED_BUDGET,
 }
-_UNSTARTED = (RunState.STARTING, RunState.RUNNING)
+# Before its end is recorded, while its agent may be running.
+_WITH_AGENT = (RunState.STARTING, RunState.RUNNING)
 _SHORTFALLS = {
     protocol.UNSEARCHED: EventKind.RUN_UNSEARCHED,
     protocol.UNMEASURED: EventKind.RUN_UNMEASURED,
@@ -113,7 +114,7 @@ class Intake:
         self._clock = clock
         self._log = log
         self._redaction = redaction
-        self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt, or of the samples
+        self._retries: Retries[int | str] = Retries(clock)  # by attempt, or of the samples
         self._tidy_at = 0.0
         self._look_elsewhere_at = 0.0
         self._revisions: dict[int, Hashable] = {}  # of the reports taken in from attempts on other hosts
@@ -126,7 +127,7 @@ class Intake:
     @property
     def problem(self) -> str:
         """What can't be taken in at the moment; empty without a problem."""
-        return str(self._troubles)
+        return str(self._retries)
 
     def step(self) -> None:
         """Take in the reports of every live attempt once."""
@@ -169,14 +170,14 @@ class Intake:
         self._revisions = {number: seen for number, seen in self._revisions.items() if number in numbers}
         self._placements.keep_only(live)
         # Without live attempts no samples are written, so nothing would clear this problem.
-        self._troubles.keep_only(
+        self._retries.keep_only(
             {*numbers, *map(_usage_key, numbers), *([_SAMPLES, _JOBS] if numbers else [])}
         )
         outages.settle(self._database, now=self._clock.now())
 
     def _try(self, key: int | str, what: str, do: Callable[[], None]) -> None:
         """Call `do` unless it failed a moment ago; note its failure and go on."""
-        if self._troubles.must_wait(key):
+        if self._retries.must_wait(key):
             return
         try:
             do()
@@ -185,9 +186,9 @@ class Intake:
         except Exception as error:  # noqa: BLE001 - isolated from the others, logged, shown, and tried again
             self._log(what, error)
             cause = error.cause if isinstance(error, Problem) else f"{type(error).__name__}: {error}"
-            self._troubles.note(key, f"{what}: {cause}")
+            self._retries.note(key, f"{what}: {cause}")
         else:
-            self._troubles.clear(key)
+            self._retries.clear(key)
 
     def _take_in(self, attempt: Attempt) -> None:
         placement = self._placements.of(attempt)
@@ -221,7 +222,7 @@ class Intake:
         has_ended = (
             status.heartbeat.ended if status.heartbeat is not None else (folder / protocol.EXIT).exists()
         )
-        is_overdue = has_ended and self._troubles.seconds(attempt.id) >= _PATIENCE_SECONDS
+        is_overdue = has_ended and self._retries.seconds(attempt.id) >= _PATIENCE_SECONDS
         for what, take in (
             ("events", self._take_events),
             ("model calls", self._take_calls),
@@ -319,7 +320,7 @@ class Intake:
                 self._note(run, attempt, EventKind.RUN_SERVICE, f"{event.service} {event.text}")
             case Shortfall():
                 self._note(run, attempt, _SHORTFALLS[event.kind], event.text)
-            case Ending() if run.state in _UNSTARTED:
+            case Ending() if run.state in _WITH_AGENT:
                 self._end(attempt, event)
             case _:
                 pass  # reported again by a new runner, as the one before was killed before it could record that
@@ -353,8 +354,8 @@ class Intake:
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
         size = _size(folder / protocol.USAGE) if status.heartbeat is None else status.heartbeat.usage
         if size <= usage_offset:
-            self._troubles.clear(_usage_key(attempt.id))
-        elif not self._troubles.must_wait(_SAMPLES):
+            self._retries.clear(_usage_key(attempt.id))
+        elif not self._retries.must_wait(_SAMPLES):
             take = partial(self._take_samples, attempt, folder, offset, usage_offset)
             what = f"the resource use of run {attempt.run_id} can't be read"
             self._try(_usage_key(attempt.id), what, take)
@@ -369,13 +370,13 @@ class Intake:
                 self._samples.add(attempt.id, samples)
             except UnusableSamples as problem:
                 self._log("resource samples can't be saved now", problem)
-                self._troubles.note(_SAMPLES, problem.cause)
+                self._retries.note(_SAMPLES, problem.cause)
                 if isinstance(problem, DamagedSamples):
                     with self._database.transaction():
                         kind = EventKind.SAMPLES_DAMAGED
                         events.append(self._database, self._clock.now(), kind, problem.cause)
                 return
-            self._troubles.clear(_SAMPLES)
+            self._retries.clear(_SAMPLES)
         with self._database.transaction():
             if samples:
                 at = _moment(samples[-1].at - samples[-1].idle_seconds, self._clock.now())
@@ -429,7 +430,7 @@ class Intake:
         ends = [replace(end, at=_moment(end.at, now)) for call in calls if (end := _end_of(call)) is not None]
         outages.note(self._database, attempt.id, ends, now=now)
         for end in ends:
-            if end.trouble is not None:
+            if end.failure is not None:
                 answers = f"answers {end.status}" if end.status else "does not answer"
                 events.append_or_count(
                     self._database,
@@ -441,14 +442,14 @@ class Intake:
                     most=1,
                 )
 
-    def _provider_trouble(self, attempt: Attempt, ended_at: float) -> ProviderTrouble | None:
+    def _provider_failure(self, attempt: Attempt, ended_at: float) -> ProviderFailure | None:
         """Return the trouble of an agent's last model calls before its end; None where they were answered."""
         for met in outages.met_at_last(self._database, attempt.id):
             if ended_at - met.last_at > _PROVIDER_SECONDS:
                 continue
             calls = "its last call" if met.calls == 1 else f"its last {met.calls:,} calls"
             first, last = (max(0.0, ended_at - at) for at in (met.since, met.last_at))
-            return ProviderTrouble(
+            return ProviderFailure(
                 met.provider,
                 f"the provider {met.provider} {met.answer} ({calls})",
                 f"{calls} to {met.provider} failed, {first:,.0f} s to {last:,.0f} s before its end, of these"
@@ -501,7 +502,7 @@ class Intake:
             return
         tail = self._redaction.clean(self._last_lines(folder))
         with self._database.transaction():
-            if run.state in _UNSTARTED:
+            if run.state in _WITH_AGENT:
                 self._end(attempt, ending)
             if ending.submission_sequence is not None:
                 if final is not None:
@@ -509,7 +510,7 @@ class Intake:
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
             isolated = runs.attempt(self._database, attempt.id).isolated
             over_budget = any(events.has(self._database, attempt, kind) for kind in _OVER_BUDGET)
-            provider = self._provider_trouble(attempt, ending.ended_at)
+            provider = self._provider_failure(attempt, ending.ended_at)
             evicted = None if status.ended is None else status.ended.problem
             match classify(
                 ending,
@@ -613,13 +614,13 @@ def _end_of(call: ModelCall) -> CallEnd | None:
         case CallOutcome.OK:
             return CallEnd(call.provider, at)
         case CallOutcome.UNREACHABLE:
-            return CallEnd(call.provider, at, Trouble.UNREACHABLE, 0, problem)
+            return CallEnd(call.provider, at, CallFailure.UNREACHABLE, 0, problem)
         case CallOutcome.CUT:
-            return CallEnd(call.provider, at, Trouble.FAILED, 0, problem)
+            return CallEnd(call.provider, at, CallFailure.FAILED, 0, problem)
         case CallOutcome.ERROR if call.status == _TOO_MANY_REQUESTS:
-            return CallEnd(call.provider, at, Trouble.LIMITED, call.status, problem)
+            return CallEnd(call.provider, at, CallFailure.LIMITED, call.status, problem)
         case CallOutcome.ERROR if call.status >= _SERVER_ERROR or call.status in _KEY_REFUSED:
-            return CallEnd(call.provider, at, Trouble.FAILED, call.status, problem)
+            return CallEnd(call.provider, at, CallFailure.FAILED, call.status, problem)
         case CallOutcome.ERROR:
             return CallEnd(call.provider, at)  # the request was wrong; the provider answered
     return None

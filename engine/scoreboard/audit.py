@@ -64,7 +64,7 @@ class DifferenceKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Difference:
+class AuditDifference:
     """A contradiction among files and records.
 
     Attributes:
@@ -148,32 +148,33 @@ class RunAudit:
         """The submission whose grade is the run's outcome."""
         return self.attempts[-1].final if self.attempts else None
 
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[AuditDifference, ...]:
         """List where files and records contradict each other."""
         kind, found = DifferenceKind, []
         counted, kept = self.run.attempts, len(self.attempts)
         if [one.attempt.number for one in self.attempts] != list(range(1, counted + 1)):
             text = f"it counts {counted} attempts and has {kept}"
-            found.append(Difference(kind.ATTEMPTS, text, field="attempts", theirs=counted, ours=kept))
+            found.append(AuditDifference(kind.ATTEMPTS, text, field="attempts", theirs=counted, ours=kept))
         for audited in self.attempts:
             number, imported = audited.attempt.number, audited.attempt.runtime == IMPORTED
             if audited.attempt.exit_reason and not imported:
                 needed = (protocol.ORDER, protocol.EVENTS, protocol.EXIT)
                 missing = [name for name in needed if not audited.files.get(name)]
                 found += [
-                    Difference(kind.FILE_MISSING, f"attempt {number} has no {name}", name) for name in missing
+                    AuditDifference(kind.FILE_MISSING, f"attempt {number} has no {name}", name)
+                    for name in missing
                 ]
             for one in audited.submissions:
                 kept_file, what = one.submission, f"submission {one.submission.sequence} of attempt {number}"
                 if not one.file_sha256:
                     text = f"{what} can't be read"
-                    found.append(Difference(kind.FILE_UNREADABLE, text, kept_file.path))
+                    found.append(AuditDifference(kind.FILE_UNREADABLE, text, kept_file.path))
                 elif one.file_sha256 != kept_file.sha256:
                     text = f"{what} is not the file that was submitted"
                     sums = kept_file.sha256, one.file_sha256
-                    found.append(Difference(kind.FILE_CHANGED, text, kept_file.path, "sha256", *sums))
+                    found.append(AuditDifference(kind.FILE_CHANGED, text, kept_file.path, "sha256", *sums))
                 found += [
-                    Difference(
+                    AuditDifference(
                         kind.FILE_CHANGED, f"the code at {what}: {path} is not what was kept", path, "sha256"
                     )
                     for path in one.damaged_code
@@ -184,7 +185,7 @@ class RunAudit:
             graded = (final.submission.standing, final.submission.score)
             if graded != stated:
                 text = "its outcome is not the grade of its final submission"
-                found.append(Difference(kind.OUTCOME, text, field="outcome", theirs=stated, ours=graded))
+                found.append(AuditDifference(kind.OUTCOME, text, field="outcome", theirs=stated, ours=graded))
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:

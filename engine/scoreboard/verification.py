@@ -17,7 +17,7 @@ from mlebench_console.engine.grading.grader import report_on
 from mlebench_console.engine.grading.report import standing_of
 from mlebench_console.engine.layout import can_grade, dataset_folder
 from mlebench_console.engine.scoreboard.aggregation import row_of
-from mlebench_console.engine.scoreboard.audit import Difference, DifferenceKind, RunAudit, answers_hash
+from mlebench_console.engine.scoreboard.audit import AuditDifference, DifferenceKind, RunAudit, answers_hash
 from mlebench_console.engine.scoreboard.export import (
     AUDIT,
     RUNS,
@@ -45,7 +45,7 @@ class BundleVerification:
 
     scores: int
     unchecked: tuple[tuple[str, str], ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[AuditDifference, ...]
 
     def document(self) -> dict[str, Any]:
         """Return it as it stands in JSON documents: `differences` are texts, `differing` the same as records."""
@@ -63,7 +63,7 @@ def verify(folder: Path, data_dir: Path | None = None, *, at_once: int = 1) -> B
     """
     manifest, wrong = check_files(folder)
     differences = [
-        Difference(DifferenceKind.FILE_CHANGED, f"{name} is missing, changed or not listed", name)
+        AuditDifference(DifferenceKind.FILE_CHANGED, f"{name} is missing, changed or not listed", name)
         for name in wrong
     ]
     unchecked: list[tuple[str, str]] = []
@@ -78,7 +78,7 @@ def verify(folder: Path, data_dir: Path | None = None, *, at_once: int = 1) -> B
     return BundleVerification(scores, tuple(unchecked), tuple(differences))
 
 
-def _audits(folder: Path, differences: list[Difference]) -> tuple[RunAudit, ...]:
+def _audits(folder: Path, differences: list[AuditDifference]) -> tuple[RunAudit, ...]:
     found = []
     for path in sorted((folder / AUDIT).glob("*.json")):
         try:
@@ -86,13 +86,13 @@ def _audits(folder: Path, differences: list[Difference]) -> tuple[RunAudit, ...]
         except (OSError, ValueError) as error:
             name = str(path.relative_to(folder))
             text = f"{name} can't be read: {error}"
-            differences.append(Difference(DifferenceKind.FILE_UNREADABLE, text, name))
+            differences.append(AuditDifference(DifferenceKind.FILE_UNREADABLE, text, name))
     return tuple(found)
 
 
 def _row_differences(
     folder: Path, manifest: Mapping[str, Any], audits: Sequence[RunAudit]
-) -> list[Difference]:
+) -> list[AuditDifference]:
     """Compare the numbers of the bundle's row with those of its reports and of its audited runs."""
     pad = bool(manifest.get("padded"))
     edition = str(manifest.get("edition") or "v1")
@@ -102,7 +102,7 @@ def _row_differences(
         reported = load_evidence([folder / RUNS])
     except (OSError, ValueError, KeyError, DataProblem) as error:
         text = f"the row can't be recomputed: {error}".replace("\n", " ")
-        return [Difference(DifferenceKind.ROW, text, row_file.name)]
+        return [AuditDifference(DifferenceKind.ROW, text, row_file.name)]
     sources = [("its reports", reported)]
     if audits:
         trials = tuple(trial_of(audit.run) for audit in audits)
@@ -115,7 +115,7 @@ def _row_differences(
             theirs, ours = stated[column]["measures"], computed[column]["measures"]
             if not _are_equal(theirs, ours):
                 text = f"the row's column '{column}' does not follow from {what}"
-                found.append(Difference(DifferenceKind.ROW, text, row_file.name, column, theirs, ours))
+                found.append(AuditDifference(DifferenceKind.ROW, text, row_file.name, column, theirs, ours))
     return found
 
 
@@ -136,7 +136,7 @@ def _check_scores(
     data_dir: Path | None,
     at_once: int,
     unchecked: list[tuple[str, str]],
-    differences: list[Difference],
+    differences: list[AuditDifference],
 ) -> int:
     requests: list[GradeRequest] = []
     graded: list[RunAudit] = []
@@ -166,7 +166,7 @@ def _check_scores(
                 name = _name(audit)
                 text = f"{name}: its score is {found[0]} ({found[2]}), not {recorded.score} ({recorded.standing})"
                 differences.append(
-                    Difference(
+                    AuditDifference(
                         DifferenceKind.SCORE,
                         text,
                         recorded.path,

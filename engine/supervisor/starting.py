@@ -34,7 +34,7 @@ from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.conditions import HERE, RunConditions
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
-from mlebench_console.foundation.troubles import Troubles
+from mlebench_console.foundation.retries import Retries
 from mlebench_console.state import runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, RunState, SweepState
@@ -81,13 +81,13 @@ class Starter:
         self.budgets = SharedBudgets(database, places.state_dir, clock, log)
         self._ramp = StartRamp(database, clock)
         self._waiting: dict[int, _HandOver] = {}
-        self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt or placement
+        self._retries: Retries[int | str] = Retries(clock)  # by attempt or placement
         self.slots_used = 0.0
 
     @property
     def problem(self) -> str:
         """What can't be passed to a runner at the moment; empty without a problem."""
-        return str(self._troubles)
+        return str(self._retries)
 
     def recover(self) -> None:
         """After a start of the engine, pass on attempts that were recorded but never reached a runner."""
@@ -134,7 +134,7 @@ class Starter:
         for handover in self._waiting.values():
             active.pop(handover.sweep.id, None)
         elsewhere = {sweep.conditions.placement for sweep in active.values()} - {HERE}
-        self._troubles.keep_only(elsewhere | self._waiting.keys())
+        self._retries.keep_only(elsewhere | self._waiting.keys())
         for placement in elsewhere:
             self._start_on(placement, active, live)
         demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in of_host if sweep.id in active]
@@ -150,15 +150,15 @@ class Starter:
 
     def _start_on(self, name: str, active: Mapping[str, Sweep], live: Mapping[str, int]) -> None:
         """Start as many runs as another placement has room for, regardless of this host's resources."""
-        if self._troubles.must_wait(name):
+        if self._retries.must_wait(name):
             return
         try:
             room = self._placements.named(name).room(name)
         except Problem as problem:  # its table is gone from config.toml
             self._log(f"no runs start on placement {name}", problem)
-            self._troubles.note(name, f"no runs start on placement {name}: {problem.in_one_line()}")
+            self._retries.note(name, f"no runs start on placement {name}: {problem.in_one_line()}")
             return
-        self._troubles.clear(name)
+        self._retries.clear(name)
         at_most = _MOST_STARTS_A_STEP if room is None else min(room, _MOST_STARTS_A_STEP)
         if not at_most:
             return
@@ -246,7 +246,7 @@ class Starter:
             self._log(f"run {run.id} can't be passed to its runner", error)
             claim = self._places.state_dir / attempt.directory / protocol.CLAIM
             if isinstance(error, OSError) or claim.exists():
-                self._troubles.note(attempt.id, f"run {run.id} can't be passed to its runner yet: {error}")
+                self._retries.note(attempt.id, f"run {run.id} can't be passed to its runner yet: {error}")
                 return
             text = f"it can't be started: {error}".replace("\n", " ")
             now = self._clock.now()
@@ -269,7 +269,7 @@ class Starter:
 
     def _forget(self, attempt: Attempt) -> None:
         del self._waiting[attempt.id]
-        self._troubles.clear(attempt.id)
+        self._retries.clear(attempt.id)
 
     def _hand_over_waiting(self) -> None:
         """Retry attempts that could not be passed on; those stopped meanwhile never reach the runner."""
@@ -278,7 +278,7 @@ class Starter:
             run = runs.get(self._database, attempt.run_id)
             if not run.is_live or run.attempts != attempt.number:
                 self._forget(attempt)
-            elif not self._troubles.must_wait(attempt.id):
+            elif not self._retries.must_wait(attempt.id):
                 stop = launching.stop_before_start(
                     self._placements.of(attempt), self._places.state_dir, attempt
                 )

@@ -20,7 +20,7 @@ _FORGOTTEN_SECONDS = 600.0
 _PROBLEM_CHARACTERS = 300
 
 
-class Trouble(StrEnum):
+class CallFailure(StrEnum):
     """How a provider failed a call."""
 
     LIMITED = "limited"  # rate-limited, status 429
@@ -33,13 +33,13 @@ class CallEnd:
     """How one call to a provider ended, as evidence whether the provider works.
 
     Attributes:
-        trouble: None where the provider answered.
+        failure: None where the provider answered.
         status: of its answer; 0 where there was none.
     """
 
     provider: str
     at: float
-    trouble: Trouble | None = None
+    failure: CallFailure | None = None
     status: int = 0
     problem: str = ""
 
@@ -158,10 +158,10 @@ def note(database: Database, attempt_id: int, ends: Sequence[CallEnd], *, now: f
     """Record how calls of an attempt ended, in order; an outage is reported once, after enough failures in a row."""
     with database.transaction():
         for end in ends:
-            if end.trouble is None:
+            if end.failure is None:
                 _note_answer(database, attempt_id, end)
             else:
-                _note_trouble(database, attempt_id, end, now)
+                _note_failure(database, attempt_id, end, now)
 
 
 def settle(database: Database, *, now: float) -> None:
@@ -205,8 +205,8 @@ def _note_answer(database: Database, attempt_id: int, end: CallEnd) -> None:
     )
 
 
-def _note_trouble(database: Database, attempt_id: int, end: CallEnd, now: float) -> None:
-    assert end.trouble is not None
+def _note_failure(database: Database, attempt_id: int, end: CallEnd, now: float) -> None:
+    assert end.failure is not None
     problem = end.problem[:_PROBLEM_CHARACTERS]
     row = database.row(
         "SELECT id, confirmed FROM outages WHERE provider = ? AND until IS NULL", (end.provider,)
@@ -217,7 +217,7 @@ def _note_trouble(database: Database, attempt_id: int, end: CallEnd, now: float)
     else:
         outage_id, confirmed = row["id"], bool(row["confirmed"])
     database.execute(
-        f"UPDATE outages SET {end.trouble} = {end.trouble} + 1, since = MIN(since, :at),"
+        f"UPDATE outages SET {end.failure} = {end.failure} + 1, since = MIN(since, :at),"
         " last_at = MAX(last_at, :at), status = :status, problem = :problem WHERE id = :id",
         {"at": end.at, "status": end.status, "problem": problem, "id": outage_id},
     )
@@ -230,7 +230,7 @@ def _note_trouble(database: Database, attempt_id: int, end: CallEnd, now: float)
         {
             "outage": outage_id,
             "attempt": attempt_id,
-            "unreachable": int(end.trouble is Trouble.UNREACHABLE),
+            "unreachable": int(end.failure is CallFailure.UNREACHABLE),
             "status": end.status,
             "at": end.at,
         },
@@ -240,7 +240,7 @@ def _note_trouble(database: Database, attempt_id: int, end: CallEnd, now: float)
     )
     if not confirmed and in_a_row is not None and in_a_row["in_a_row"] >= _CONFIRMING_CALLS:
         database.update("outages", outage_id, confirmed=1)
-        does = _does(end.status, is_reached=end.trouble is not Trouble.UNREACHABLE)
+        does = _does(end.status, is_reached=end.failure is not CallFailure.UNREACHABLE)
         text = f"the provider {end.provider} {does}: {problem}"
         detail = OutageChanged(outage_id, end.provider)
         events.append(database, now, EventKind.PROVIDER_OUTAGE, text, detail=detail)

@@ -332,7 +332,7 @@ def counted(places: Places) -> World:
             world.model_calls(attempt.id, "gpt-4.1", 40 + 3 * place)
     for at in (400.0, 300.0, 200.0, 100.0):
         end = outages.CallEnd(
-            "openai", NOW - at, outages.Trouble.LIMITED, 429, "Rate limit reached for gpt-4.1"
+            "openai", NOW - at, outages.CallFailure.LIMITED, 429, "Rate limit reached for gpt-4.1"
         )
         outages.note(world.database, attempt_of(world, "aide-counted"), [end], now=NOW - at)
     budgets.set_limits(

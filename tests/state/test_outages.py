@@ -7,7 +7,7 @@ import pytest
 from mlebench_console.state import events, runs, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.usage import outages
-from mlebench_console.state.usage.outages import CallEnd, Trouble
+from mlebench_console.state.usage.outages import CallEnd, CallFailure
 
 
 @pytest.fixture
@@ -21,11 +21,11 @@ def attempts(swept: Database) -> list[int]:
 
 
 def busy(at: float) -> CallEnd:
-    return CallEnd("openai", at, Trouble.LIMITED, 429, "slow down")
+    return CallEnd("openai", at, CallFailure.LIMITED, 429, "slow down")
 
 
 def away(at: float) -> CallEnd:
-    return CallEnd("openai", at, Trouble.UNREACHABLE, 0, "no route")
+    return CallEnd("openai", at, CallFailure.UNREACHABLE, 0, "no route")
 
 
 def kinds(database: Database) -> list[str]:

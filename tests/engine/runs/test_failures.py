@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mlebench_console.engine.runs.failures import Conclusion, ProviderTrouble, classify
+from mlebench_console.engine.runs.failures import Conclusion, ProviderFailure, classify
 from mlebench_console.environment.container.output import Ending, HostProblem
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
@@ -185,10 +185,10 @@ def test_an_agent_left_without_models_has_failed_for_its_budget(end: Ending, kin
 
 
 def test_a_provider_without_any_connection_is_infrastructure_and_one_that_refuses_is_suspected() -> None:
-    away = ProviderTrouble(
+    away = ProviderFailure(
         "openai", "the provider openai can't be reached", "its last 3 calls", is_outside=True
     )
-    busy = ProviderTrouble("openai", "the provider openai answers 429", "its last 5 calls", is_outside=False)
+    busy = ProviderFailure("openai", "the provider openai answers 429", "its last 5 calls", is_outside=False)
     shown = classify(ended(code=1, submission_sequence=1), "", provider=away)
     assert isinstance(shown, Failure)
     assert (shown.kind, shown.text) == (FailureClass.INFRASTRUCTURE, away.text)
@@ -205,7 +205,7 @@ def test_a_provider_without_any_connection_is_infrastructure_and_one_that_refuse
 
 
 def test_an_agent_without_a_sandbox_can_only_make_an_outage_of_its_provider_suspected() -> None:
-    away = ProviderTrouble(
+    away = ProviderFailure(
         "openai", "the provider openai can't be reached", "its last 3 calls", is_outside=True
     )
     verdict = classify(ended(code=1), "", isolated=False, provider=away)

@@ -27,7 +27,7 @@ from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
 from mlebench_console.state.records import Attempt, DatasetState, Run
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import outages
-from mlebench_console.state.usage.outages import CallEnd, Trouble
+from mlebench_console.state.usage.outages import CallEnd, CallFailure
 from tests.clocks import HandClock
 from tests.conditions import changed, spec_of
 from tests.engine.harness import COMPETITION
@@ -216,7 +216,7 @@ def test_nothing_starts_or_is_tried_again_while_there_is_no_connection_to_its_pr
     new_sweep(world.state, spec, name="calls", concurrency=1, agent_version=version)
     first, *_ = runs.of_sweep(world.state, "calls")
     attempt = transitions.launch(world.state, first.id, directory="runs/x", runtime="plain", now=1.0)
-    away = [CallEnd("openai", world.clock.moment, Trouble.UNREACHABLE)] * 3
+    away = [CallEnd("openai", world.clock.moment, CallFailure.UNREACHABLE)] * 3
     outages.note(world.state, attempt.id, away, now=world.clock.now())
     failure = Failure(FailureClass.INFRASTRUCTURE, "the provider can't be reached")
     transitions.failed(world.state, attempt.id, failure, now=world.clock.now())
