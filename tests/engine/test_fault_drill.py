@@ -14,6 +14,7 @@ from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings
 from mlebench_console.foundation import locks
+from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state import database, events, submissions
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 from mlebench_console.state.records import Run
@@ -162,11 +163,11 @@ def test_an_agent_that_prints_what_a_failing_host_looks_like_gains_nothing(harne
     harness.start()
     harness.launch("liar", retries=5)
     (run,) = harness.ended()
-    assert (run.failure_class, run.suspected) == (FailureClass.CRASH, "the network failed")
+    assert (run.failure_class, run.suspected) == (FailureClass.CRASH, ProblemCode.NETWORK_FAILED)
     assert harness.attempts(run)[0].evidence == "Connection reset by peer"
     harness.launch("liar-with-submission", retries=5)
     _, graded = harness.ended()
-    assert (graded.outcome, graded.suspected) == (Outcome.BELOW_MEDIAN, "the GPU failed")
+    assert (graded.outcome, graded.suspected) == (Outcome.BELOW_MEDIAN, ProblemCode.GPU_FAILED)
     harness.ask(RelaunchRuns(runs=shown(run, reroll=True)))
     assert harness.runs()[0].rerolls == 1
 
