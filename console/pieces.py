@@ -17,6 +17,8 @@ _NAMES_END = 7
 # What text ends in that has more lines than are shown, and the least width of its lines.
 _DOTS = " ..."
 _NARROWEST = 8
+# As many lines as a text may have where their number is not limited.
+_MANY_LINES = 1000
 
 
 @dataclass(frozen=True)
@@ -240,15 +242,20 @@ def shared_out(counts: Mapping[Part, int], width: int) -> dict[Part, int]:
     return cells
 
 
-def cells_of(text: str, width: int) -> list[str]:
-    """Split text into pieces of at most `width` cells, after spaces or slashes if possible; no character is lost."""
+def cells_of(text: str, width: int, *, is_stripped: bool = False) -> list[str]:
+    """Split text into pieces of at most `width` cells, after spaces or slashes if possible; no character is lost.
+
+    Where pieces are stripped afterwards, a space that ends one may be beyond the width.
+    """
     made = []
     while cell_len(text) > width:
         size, end = 0, 0
         while size + cell_len(text[end]) <= width:
             size += cell_len(text[end])
             end += 1
-        end = text.rfind(" ", width // 2, end) + 1 or text.rfind("/", width // 2, end) + 1 or end
+        end = (
+            text.rfind(" ", width // 2, end + is_stripped) + 1 or text.rfind("/", width // 2, end) + 1 or end
+        )
         made.append(text[:end])
         text = text[end:]
     return [*made, text]
@@ -258,7 +265,7 @@ def wrapped(text: str, width: int, most: int) -> list[str]:
     """Break text into lines of at most `width` cells; where there are more than `most`, the last one ends in dots."""
     # A list that has not got its width yet has less room than the dots need.
     width = max(_NARROWEST, width)
-    parts = [part.rstrip() for part in cells_of(text, width)]
+    parts = [part.rstrip() for part in cells_of(text, width, is_stripped=True)]
     if len(parts) <= most:
         return parts
     last = parts[most - 1]
@@ -266,3 +273,9 @@ def wrapped(text: str, width: int, most: int) -> list[str]:
         *parts[: most - 1],
         f"{set_cell_size(last, min(cell_len(last), width - len(_DOTS))).rstrip()}{_DOTS}",
     ]
+
+
+def foreign_lines(text: str, width: int, most: int = _MANY_LINES) -> list[str]:
+    """Sanitise untrusted text and break it into lines as `wrapped` does; empty text has none."""
+    harmless = plain(text.replace("\n", " ").strip(), limit=(most + 1) * max(_NARROWEST, width))
+    return wrapped(harmless, width, most) if harmless else []

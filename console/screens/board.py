@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Hashable, Iterable, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -21,9 +20,8 @@ from mlebench_console.console.nouns.scoreboard import (
     row_name,
     seeds_text,
 )
-from mlebench_console.console.pieces import Line, cut, fit, foreign, heading
+from mlebench_console.console.pieces import Line, cut, fit, foreign, foreign_lines, heading
 from mlebench_console.console.roles import Drawing, Pieces, Role
-from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen
 from mlebench_console.console.tui.screen import Queries, Query
@@ -291,7 +289,7 @@ def _row_lines(
     """Return the pane's lines about a row, with everything that does not fit into the table."""
 
     def wrapped(text: str, role: Role) -> list[Pieces]:
-        return [((f" {part}", role),) for part in textwrap.wrap(plain(text.replace("\n", " ")), width - 2)]
+        return [((f" {part}", role),) for part in foreign_lines(text, width - 2)]
 
     width -= 1  # apart from the edge
     lines = wrapped(row_name(row), "strong")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +32,7 @@ from mlebench_console.console.pieces import (
     fit,
     fitting,
     foreign,
+    foreign_lines,
     heading,
     joined,
     width_of,
@@ -605,7 +605,7 @@ class _Detail:
             ("metric", f"{found.metric.name}, {wording.better(cuts)} {arrow}"),
         )
         for name, text in facts:
-            for place, part in enumerate(self._wrapped(text, 0)):
+            for place, part in enumerate(self._lines_of(text)):
                 yield _label("" if place else name), (part, "text")
         medals: tuple[tuple[str, float, Role], ...] = (
             ("gold", cuts.gold, "gold"),
@@ -620,7 +620,7 @@ class _Detail:
         for place, row in enumerate([told] if together else [told[:2], told[2:4], told[4:]]):
             yield _label("" if place else "cut-offs"), *row
         for place, text in enumerate(found.defects_in(edition_named(self.row.edition))):
-            for number, part in enumerate(self._wrapped(text, 0)):
+            for number, part in enumerate(self._lines_of(text)):
                 yield _label("" if place or number else "defects"), (part, "warn")
 
     def _problem(self) -> Iterator[Pieces]:
@@ -631,7 +631,7 @@ class _Detail:
             if not line[-1][0].endswith(keys):  # no room beside the address
                 yield (_label(""), (keys, "dim"))
             return  # the log has Kaggle's words
-        for place, part in enumerate(self._wrapped(self.row.problem, 0)):
+        for place, part in enumerate(self._lines_of(self.row.problem)):
             yield (_label("" if place else "problem"), (part, "bad"))
 
     def _step(self, step: DatasetStep) -> Pieces:
@@ -658,7 +658,7 @@ class _Detail:
     def _log(self, found: DatasetDetail) -> Iterator[Pieces]:
         for number, event in enumerate(reversed(found.log[: self.most])):  # the newest last, as in every log
             moment = f"{wording.date_and_time(event.at)}  "
-            for place, part in enumerate(self._wrapped(event_text(event), len(moment))):
+            for place, part in enumerate(self._lines_of(event_text(event), len(moment))):
                 before = fit("" if place else moment, len(moment))
                 yield (_label("" if number or place else "log"), (before, "dim"), (part, "text"))
 
@@ -707,11 +707,9 @@ class _Detail:
         shown: Pieces = (_label(label), (foreign(text, max(1, self.width - _LABEL - 3)).rstrip(), role))
         return fitting([(*shown, (f"   {note}", "dim")), shown], self.width)
 
-    def _wrapped(self, text: str, indent: int) -> list[str]:
+    def _lines_of(self, text: str, indent: int = 0) -> list[str]:
         """Sanitise and wrap a text, cut to the allowed lines."""
-        width = max(8, self.width - _LABEL - 3 - indent)
-        harmless = plain(text.replace("\n", " "), limit=self.text_lines * width)
-        return textwrap.wrap(harmless, width, max_lines=self.text_lines, placeholder=" ...")
+        return foreign_lines(text, self.width - _LABEL - 3 - indent, self.text_lines)
 
 
 def _label(text: str) -> Piece:

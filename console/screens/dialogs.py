@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -28,7 +27,7 @@ from mlebench_console.console.nouns.run import (
     LATE_LETTER,
     UNGRADABLE_LETTER,
 )
-from mlebench_console.console.pieces import cells_of, foreign, width_of
+from mlebench_console.console.pieces import cells_of, foreign, foreign_lines, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Context, bindings, key_name
@@ -239,7 +238,7 @@ def _in_two_columns(blocks: Sequence[Sequence[Pieces]], width: int) -> Iterable[
 def _wrapped_help(line: Pieces, room: int) -> list[Pieces]:
     """Return a name and its meaning, wrapped to several lines if needed."""
     name, (meaning, role) = line
-    first, *more = textwrap.wrap(meaning, room)
+    first, *more = foreign_lines(meaning, room)
     return [(name, (first, role)), *(((" " * len(name[0]), "text"), (part, role)) for part in more)]
 
 
@@ -398,7 +397,7 @@ def _question_lines(question: Question, screen_width: int, most: int) -> tuple[P
             lines.append(((f"  {foreign(name, names)}  ", "text"), (foreign(detail, room).rstrip(), "dim")))
         if len(affected.items) > len(shown) and shown:
             lines.append(((f"  and {len(affected.items) - len(shown)} more", "dim"),))
-        lines += [((text, role),) for text in textwrap.wrap(affected.note, max(20, width))]
+        lines += [((text, role),) for text in foreign_lines(affected.note, width)]
     return tuple(lines)
 
 

@@ -21,7 +21,14 @@ from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms
 from mlebench_console.console.nouns.competition import competition
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
-from mlebench_console.console.pieces import Line, cells_of, fitting, foreign, foreign_path, heading
+from mlebench_console.console.pieces import (
+    Line,
+    fitting,
+    foreign,
+    foreign_lines,
+    foreign_path,
+    heading,
+)
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key
@@ -519,14 +526,8 @@ def _rows(rows: Sequence[SubmissionRow], width: int) -> list[Pieces]:
 def _listed(
     label: str, texts: Iterable[str], role: Role, width: int, *, most_lines: int = _MOST_LINES
 ) -> list[Pieces]:
-    shown = (part for text in texts for part in _wrapped(text, width - _LABEL - 2, most_lines))
+    shown = (part for text in texts for part in foreign_lines(text, width - _LABEL - 2, most_lines))
     return [_labelled("" if place else label, (text, role)) for place, text in enumerate(shown)]
-
-
-def _wrapped(text: str, width: int, most_lines: int = _MOST_LINES) -> list[str]:
-    """Sanitise and wrap a text, cut to the allowed lines."""
-    width = max(20, width)
-    return [part.rstrip() for part in cells_of(foreign(text, most_lines * width).rstrip(), width)]
 
 
 def _labelled(label: str, *pieces: Piece) -> Pieces:
@@ -538,13 +539,13 @@ def _line(text: str, role: Role, width: int) -> Pieces:
 
 
 def _lines(text: str, role: Role, width: int) -> list[Pieces]:
-    return [((f" {part}", role),) for part in _wrapped(text, width - 2)]
+    return [((f" {part}", role),) for part in foreign_lines(text, width - 2, _MOST_LINES)]
 
 
 def _history(past: Sequence[PastGrading], width: int, drawing: Drawing, *, explains: bool) -> list[Line]:
     """Return the history, newest first; if it is empty, an explanation of the screen."""
     if not past:
-        parts = _wrapped(_PURPOSE, width - 3) if explains else []
+        parts = foreign_lines(_PURPOSE, width - 3) if explains else []
         return [Line(((f"  {part}", "dim"),)) for part in parts]
     table = Table(_history_columns(past, width, drawing), past, width, drawing)
     title = Line(heading("graded before", width, drawing.signs, note=str(len(past))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
@@ -17,9 +16,8 @@ from mlebench_console.competitions import registry
 from mlebench_console.console import wording
 from mlebench_console.console.actions.action import Action
 from mlebench_console.console.actions.images import start_build
-from mlebench_console.console.pieces import cut, fit, fitting, foreign, heading
+from mlebench_console.console.pieces import cut, fit, fitting, foreign, foreign_lines, heading
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
-from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.dialogs import ConfirmScreen, question_width
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen
@@ -352,7 +350,7 @@ class LaunchScreen(ConsoleScreen):
         # Shorter descriptions are padded with blank lines, so that the lines below don't move.
         most = 2 if width < _WIDE_ENOUGH else 1
         text = f"{option.form.label}: {option.about}"
-        told = textwrap.wrap(text, width - 3, max_lines=most, placeholder=f" {self.app.signs.ellipsis}")
+        told = foreign_lines(text, width - 3, most)
         return [((f"  {line}", "dim"),) for line in told] + [()] * (2 - len(told))
 
     def _is_left(self) -> bool:
@@ -492,7 +490,7 @@ def _price(composed: Composed, width: int) -> list[Pieces]:
     if launch is None or forecast is None or not forecast.planned:
         return []
     more, cost = (
-        textwrap.wrap(text, max(20, width - 3))
+        foreign_lines(text, width - 3)
         for text in (wording.room_left(forecast), wording.launch_cost(forecast, launch))
     )
     return [*(((f"  {line}", "warn"),) for line in more), *(((f"  {line}", "dim"),) for line in cost)]
@@ -556,14 +554,12 @@ def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -
     if mend:
         text = foreign(told, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
         return [(*sign, (text, role), (mend, "accent"))]
-    first, *more = _wrapped(told, width)
+    first, *more = foreign_lines(told, width - 5, _MOST_OF_CHECK) or [""]
     lines: list[Pieces] = [(*sign, (first, role)), *(((f"    {part}", role),) for part in more)]
     if not good:
-        lines += [((f"    {part}", "dim"),) for part in _wrapped(check.next_step, width) if part]
+        lines += [
+            ((f"    {part}", "dim"),)
+            for part in foreign_lines(check.next_step, width - 5, _MOST_OF_CHECK)
+            if part
+        ]
     return lines
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Sanitise a check's text and wrap it to lines behind its sign."""
-    room = max(20, width - 5)
-    return textwrap.wrap(plain(text.replace("\n", " "), limit=_MOST_OF_CHECK * room), room) or [""]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +32,7 @@ from mlebench_console.console.pieces import (
     cells_of,
     cut,
     foreign,
+    foreign_lines,
     heading,
     joined,
     spread,
@@ -790,11 +790,18 @@ def _cause(facts: RunFacts, engine: EngineStatus | None, width: int, drawing: Dr
         wait = facts.job_wait
         is_held = wait is not None and wait.needs_person
         found.append((wording.placed(facts.attempt, wait, drawing.now), "warn" if is_held else "dim"))
-    return [((f" {part}", role),) for text, role in found for part in _wrapped(text, width - 2)]
+    return [
+        ((f" {part}", role),)
+        for text, role in found
+        for part in foreign_lines(text, width - 2, _PANE_CAUSE_LINES)
+    ]
 
 
 def _failure_text(facts: RunFacts, width: int) -> list[Pieces]:
-    return [((f" {part}", "text"),) for part in _wrapped(facts.run.failure_text, width - 2)]
+    return [
+        ((f" {part}", "text"),)
+        for part in foreign_lines(facts.run.failure_text, width - 2, _PANE_CAUSE_LINES)
+    ]
 
 
 def _evidence(facts: RunFacts, width: int) -> list[Pieces]:
@@ -822,12 +829,6 @@ def _trouble(facts: RunFacts, drawing: Drawing) -> str:
 _REFUSED = (Outcome.INVALID, Outcome.NO_SUBMISSION)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    harmless = plain(text.replace("\n", " "), limit=_PANE_CAUSE_LINES * width)
-    # A list that has not got its width yet has less room than the dots need.
-    return textwrap.wrap(harmless, max(8, width), max_lines=_PANE_CAUSE_LINES, placeholder=" ...")
-
-
 def _timeline(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
     """List attempts with the evidence of how they ended, then events, newest first."""
     attempts = Table(_attempt_columns(facts, drawing), facts.attempts, width, drawing)
@@ -848,7 +849,7 @@ def _events(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
     found = joined_steps(ListedEvent(event, facts.run.seed) for event in facts.events)
 
     def parts(one: ListedEvent) -> list[str]:
-        return _wrapped(one.words, width - _BEFORE_EVENT) or [""]
+        return foreign_lines(one.words, width - _BEFORE_EVENT, _PANE_CAUSE_LINES) or [""]
 
     def what(one: ListedEvent) -> Forms:
         words: Pieces = ((parts(one)[0], event_role(one)),)
@@ -935,7 +936,9 @@ def _waits_for(facts: RunFacts, engine: EngineStatus | None, width: int, drawing
         for place, wait in enumerate(waits):
             role: Role = "warn" if wait.needs_person else "text"
             label = "waits" if not place else ""
-            for number, part in enumerate(_wrapped(wait.text, width - _WAITS_LABEL - 3)):
+            for number, part in enumerate(
+                foreign_lines(wait.text, width - _WAITS_LABEL - 3, _PANE_CAUSE_LINES)
+            ):
                 lines.append(
                     Line(((f"  {label if not number else '':<{_WAITS_LABEL}}", "dim"), (part, role)))
                 )
