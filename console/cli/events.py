@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+import time
+from typing import Annotated
 
 import typer
 
-from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, Lines, new_app, reading_state
-from mlebench_console.console.cli.output import say, say_json, say_texts
+from mlebench_console.console.cli.output import say, say_json, say_rows
 from mlebench_console.foundation.problems import UsageProblem
 
-if TYPE_CHECKING:
-    from mlebench_console.console.views.events import ListedEvent
-
-_X = 56
 app = new_app()
 
 
@@ -36,36 +31,18 @@ def events(
     json: Json = False,
 ) -> None:
     """List what happened, newest last, filtered as on the Events screen."""
-    from mlebench_console.console.views.events import FILTER_FIELDS, listed_events, parse_event_filter
+    from mlebench_console.console.nouns.event import EVENT, FILTER_FIELDS, listed_events, parse_event_filter
 
     chosen = parse_event_filter(" ".join(words or ()))
     if chosen.unknown:
         fields = ", ".join(f"{name}:" for name in FILTER_FIELDS)
         raise UsageProblem(f"events have no field '{chosen.unknown[0]}:'", f"expected {fields} or a word")
     with reading_state(context) as database:
-        found = listed_events(database, chosen, limit=lines, whole=everything or json)[::-1] if lines else ()
+        found = listed_events(database, chosen, limit=lines, whole=everything or json) if lines else ()
+    rows = [(one,) for one in reversed(found)]
     if json:
-        say_json([asdict(one.event) | {"seed": one.seed, "severity": one.event.severity} for one in found])
-    elif found:
-        _say_events(found)
+        say_json([EVENT.document(row, time.time()) for row in rows])
+    elif rows:
+        say_rows(EVENT.columns("time severity sweep competition seed what kind"), rows)
     else:
         say("no event matches this filter" if chosen else "nothing has happened yet")
-
-
-def _say_events(found: tuple[ListedEvent, ...]) -> None:
-    say_texts(
-        ("time", "severity", "sweep", "competition", "seed", "what happened", "kind"),
-        [
-            (
-                f"{wording.day(one.event.at)} {wording.clock_seconds(one.event.at)}",
-                one.event.severity,
-                one.event.sweep_id or "",
-                one.event.competition_id or "",
-                "" if one.seed is None else str(one.seed),
-                ", ".join(filter(None, (one.words, one.ended))),
-                one.event.kind,
-            )
-            for one in found
-        ],
-        right=("seed",),
-    )

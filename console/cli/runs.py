@@ -149,9 +149,9 @@ def filters(
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
     from mlebench_console.console.nouns.competition import competition
+    from mlebench_console.console.nouns.event import event_text
     from mlebench_console.console.nouns.run import RUN, run_rows
     from mlebench_console.console.nouns.submission import SUBMISSION, submission_rows
-    from mlebench_console.console.views.events import event_text
     from mlebench_console.console.views.names import find_run
     from mlebench_console.console.views.run import read_validations
     from mlebench_console.engine import control
@@ -737,8 +737,8 @@ def shell(
 
 def _say_audit(found: RunAudit) -> None:
     """Print an audit trail, hashes in full."""
+    from mlebench_console.console.nouns.event import event_text
     from mlebench_console.console.nouns.run import run_rows
-    from mlebench_console.console.views.events import event_text
 
     dataset, spec = found.dataset, found.sweep.spec
     say_runs(run_rows([found.run], {found.sweep.id: spec.conditions.time_limit_seconds}))

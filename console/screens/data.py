@@ -24,6 +24,7 @@ from mlebench_console.console.nouns.dataset import (
     size_text,
     states,
 )
+from mlebench_console.console.nouns.event import event_text
 from mlebench_console.console.pieces import (
     Line,
     bar,
@@ -56,7 +57,6 @@ from mlebench_console.console.views.datasets import (
     needs,
     totals,
 )
-from mlebench_console.console.views.events import event_text
 from mlebench_console.engine.datasets.prepared.verification import TableSum
 from mlebench_console.engine.datasets.sources.access import AccessState
 from mlebench_console.engine.datasets.steps import DOWNLOAD

@@ -7,7 +7,22 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import Forms
+from mlebench_console.console.fields import Columns, Forms
+from mlebench_console.console.nouns.event import (
+    EVENT,
+    EventFilter,
+    EventRow,
+    ListedEvent,
+    common_words,
+    event_key,
+    event_role,
+    event_subject,
+    event_sweeps,
+    folded,
+    joined_steps,
+    listed_events,
+    parse_event_filter,
+)
 from mlebench_console.console.pieces import Line, cut, foreign, heading, joined, told_apart
 from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.sanitize import plain
@@ -15,19 +30,8 @@ from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DescribedScreen
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.widgets.event_cell import event_role, event_sign
 from mlebench_console.console.tui.widgets.inputs import Prompt
-from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.events import (
-    EventFilter,
-    ListedEvent,
-    common_words,
-    folded,
-    joined_steps,
-    listed_events,
-    parse_event_filter,
-    sweeps_in_words,
-)
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.event_records import EventSeverity
 
@@ -38,8 +42,6 @@ MOST_LINES = 1000
 _SHORTEST_SWEEP = 12
 # From this width on a usual cause is not cut.
 _ROOMY, _CAUSE = 110, 56
-# One event, or equal ones that follow each other, newest first.
-_Equal = tuple[ListedEvent, ...]
 # The screens opened for events without a run, sweep or dataset, by the first part of their kind.
 _PLACES = {"engine": "host", "samples": "host", "experiment": "board"}
 
@@ -55,7 +57,7 @@ class EventsScreen(DescribedScreen):
         super().__init__()
         self._events: tuple[ListedEvent, ...] | None = None
         # Those that pass the filter, with one for all steps of a beginning or an end, and equal ones together.
-        self._shown: list[_Equal] = []
+        self._shown: list[EventRow] = []
         # The keys of equal events that are listed below their line.
         self._opened: frozenset[int] = frozenset()
         self._drawn: tuple[object, ...] = ()
@@ -86,16 +88,16 @@ class EventsScreen(DescribedScreen):
             shown.show([Line(((f"  {text}", "dim"),))])
             self._draw_about()
             return
-        newest: list[_Equal] = []
+        newest: list[EventRow] = []
         for equal in found[:MOST_LINES]:
             newest.append(equal)
-            if _key(equal) in self._opened:
+            if event_key(equal) in self._opened:
                 newest += [(one,) for one in equal]
-        table = Table(_columns(newest, shown.line_width, self.app.drawing), newest, shown.line_width, signs)
+        table = Table(_columns(newest, shown.line_width), newest, shown.line_width, self.app.drawing)
         lines: list[Line] = []
         for day, of_day in groupby(newest, key=_day):
             lines.append(Line(heading(day, shown.line_width, signs)))
-            lines += [table.line(equal, key=_key(equal)) for equal in of_day]
+            lines += [table.line(equal, key=event_key(equal)) for equal in of_day]
         if len(found) > MOST_LINES:
             older = (
                 f"{sum(map(len, found[MOST_LINES:])):,} older: filter them, or see 'mlebench-console events'"
@@ -118,7 +120,7 @@ class EventsScreen(DescribedScreen):
         """Name what Enter does on equal events."""
         equal = self._chosen()
         if key.id == "events.open" and equal is not None and len(equal) > 1:
-            return "hide them" if _key(equal) in self._opened else f"list {len(equal):,}"
+            return "hide them" if event_key(equal) in self._opened else f"list {len(equal):,}"
         return super().label_of(key)
 
     def action_open(self) -> None:
@@ -127,7 +129,7 @@ class EventsScreen(DescribedScreen):
         if equal is None:
             return
         if len(equal) > 1:
-            self._opened ^= {_key(equal)}
+            self._opened ^= {event_key(equal)}
             self.redraw()
             self.refresh_frame()
             return
@@ -163,11 +165,11 @@ class EventsScreen(DescribedScreen):
     def _take(self, found: tuple[ListedEvent, ...]) -> None:
         self._events = found
 
-    def _chosen(self) -> _Equal | None:
+    def _chosen(self) -> EventRow | None:
         """Return the event under the cursor, or equal ones."""
         key = self.line_list.key
         every = (each for equal in self._shown for each in (equal, *((one,) for one in equal)))
-        return next((equal for equal in every if _key(equal) == key), None)
+        return next((equal for equal in every if event_key(equal) == key), None)
 
     def _draw_about(self) -> None:
         """Draw the event under the cursor in full, in two lines: columns may be cut or left out."""
@@ -175,77 +177,28 @@ class EventsScreen(DescribedScreen):
         lines: list[list[Piece]] = [[], []]
         if equal is not None:
             one = equal[0]
-            subject = _subject(equal)
+            subject = event_subject(equal)
             if len(equal) == 1 and one.seed is not None:
                 subject += f" seed {one.seed}"
-            known = [each for each in (subject, _sweeps(equal), one.event.kind) if each]
+            known = [each for each in (subject, event_sweeps(equal), one.event.kind) if each]
             lines[0] = [(f" {f' {signs.dot} '.join(known)}", "dim")]
-            lines[1] = [(" ", "text"), *_words(equal)]
+            lines[1] = [(" ", "text"), (common_words(equal), event_role(one))]
             lines[1] += [(f" {signs.dot} {one.ended}", "dim")] if one.ended and len(equal) == 1 else []
         for pieces in lines:
             pieces[:] = [(plain(text.replace("\n", " ")), role) for text, role in pieces]
         self.about.show(*(cut(tuple(pieces), self.line_list.line_width, signs.ellipsis) for pieces in lines))
 
 
-def _key(equal: _Equal) -> int:
-    """Return what identifies equal events while newer ones join them; of one event, its number."""
-    return equal[0].event.id if len(equal) == 1 else -equal[-1].event.id
+def _day(row: EventRow) -> str:
+    return wording.day(row[0].event.at)
 
 
-def _day(equal: _Equal) -> str:
-    return wording.day(equal[0].event.at)
+def _columns(found: Sequence[EventRow], width: int) -> Columns[EventRow]:
+    sweeps = sorted({event_sweeps(row) for row in found} - {""})
 
+    def sweep(row: EventRow, drawing: Drawing) -> Forms:
+        return Forms(told_apart(event_sweeps(row), sweeps, _SHORTEST_SWEEP, drawing.signs.ellipsis))
 
-def _sweeps(equal: _Equal) -> str:
-    return sweeps_in_words(one.event for one in equal)
-
-
-def _subject(equal: _Equal) -> str:
-    """Return the competition, or the number of equal events."""
-    event = equal[0].event
-    if len(equal) == 1:
-        return event.competition_id or ""
-    runs = {one.event.run_id for one in equal}
-    return plural(len(runs), "run") if None not in runs else plural(len(equal), "event")
-
-
-def _words(equal: _Equal) -> Pieces:
-    """Return what happened, of equal events without what differs."""
-    return ((common_words(equal), event_role(equal[0])),)
-
-
-def _in_list(equal: _Equal, drawing: Drawing) -> Forms:
-    """Return what happened, and where there is room how; the class of a failure is in its sign."""
-    one, text, role = equal[0], common_words(equal, brief=True), event_role(equal[0])
-    ended = f" {drawing.signs.dot} {one.ended}" if one.ended and len(equal) == 1 else ""
-    return Forms([((text, role), (ended, "dim")), ((text, role),)])
-
-
-def _columns(found: Sequence[_Equal], width: int, drawing: Drawing) -> list[Column[_Equal]]:
-    sweeps = sorted({_sweeps(equal) for equal in found} - {""})
-
-    def competition(equal: _Equal) -> Pieces:
-        return ((_subject(equal), "dim" if equal[0].event.is_routine else "text"),)
-
-    def sweep(equal: _Equal) -> Forms:
-        forms = told_apart(_sweeps(equal), sweeps, _SHORTEST_SWEEP, drawing.signs.ellipsis)
-        return Forms([((text, "dim"),) for text in forms])
-
-    def seed(equal: _Equal) -> str:
-        return "" if equal[0].seed is None or len(equal) > 1 else str(equal[0].seed)
-
-    return [
-        Column("time", lambda equal: wording.clock_seconds(equal[0].event.at), 8, role="dim"),
-        Column("", lambda equal: event_sign(equal[0], drawing.signs), 3, gap=1),
-        Column("sweep", sweep, _SHORTEST_SWEEP, grows=40, gap=1),
-        Column("competition", competition, 19, grows=56, gap=1),
-        Column("seed", seed, 4, right=True, gap=1, role="dim"),
-        Column("kind", lambda equal: equal[0].event.kind, 17, drop=1, role="dim"),
-        # The beginning of a long name says enough, that of a result or a cause does not.
-        Column(
-            "what happened",
-            lambda equal: _in_list(equal, drawing),
-            _CAUSE if width >= _ROOMY else 24,
-            grows=110,
-        ),
-    ]
+    # The beginning of a long name says enough, that of a result or a cause does not.
+    brief = {"width": _CAUSE} if width >= _ROOMY else {}
+    return EVENT.columns("time sign sweep competition seed kind brief", sweep={"cell": sweep}, brief=brief)

@@ -15,6 +15,7 @@ from mlebench_console.console.fields import REST, Forms, Rest, natural
 from mlebench_console.console.nouns.cause import group_text, splits_of
 from mlebench_console.console.nouns.competition import ORDER
 from mlebench_console.console.nouns.costs import cost_forms
+from mlebench_console.console.nouns.event import common_figures, sweeps_in_words
 from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.nouns.run import (
     IDLE_LETTER,
@@ -42,7 +43,6 @@ from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.events import common_figures, sweeps_in_words
 from mlebench_console.console.views.overview import Happening, Overview, overview
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.needs.causes import CauseGroup, CauseKind, cause_now, recorded_cause

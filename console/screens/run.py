@@ -23,6 +23,7 @@ from mlebench_console.console.logs.reader import last_lines
 from mlebench_console.console.nouns.call import CALL, MODEL_USE, TRAFFIC, CallHistory, CallRow
 from mlebench_console.console.nouns.cause import group_text
 from mlebench_console.console.nouns.costs import many, money, short_cost, tokens_in_words
+from mlebench_console.console.nouns.event import ListedEvent, event_role, event_sign, joined_steps
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.nouns.run import RunRow, draw_run, state_role
 from mlebench_console.console.nouns.submission import NO_REASON, SUBMISSION, SubmissionRow, submission_rows
@@ -46,13 +47,11 @@ from mlebench_console.console.screens.logs import FileScreen, LogScreen
 from mlebench_console.console.tui.keys import Context, Key
 from mlebench_console.console.tui.screen import NOT_READ, Queries
 from mlebench_console.console.tui.widgets.chart import Level, Series, chart, strip_chart
-from mlebench_console.console.tui.widgets.event_cell import event_role, event_sign
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.ruler import distances, medal_role, ruler
 from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.views.events import ListedEvent, joined_steps
 from mlebench_console.console.views.run import (
     MOST_ENTRIES,
     FileEntry,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench_console.console.nouns.costs import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
-from mlebench_console.console.views.events import (
+from mlebench_console.console.nouns.event import (
     FEWEST_EQUAL,
     OF_ONE_TIME,
     RESULTS,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.console.lists import words_accept
+from mlebench_console.console.nouns.event import ListedEvent, listed_events, parse_event_filter
 from mlebench_console.console.nouns.run import RUN, RunRow
 from mlebench_console.console.roles import Drawing
 from mlebench_console.console.screens.grade import best_fits
-from mlebench_console.console.views.events import ListedEvent, listed_events, parse_event_filter
 from mlebench_console.state import events
 from mlebench_console.state.causes import cause_key
 from mlebench_console.state.database import open_for_writing

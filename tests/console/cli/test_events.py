@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlebench_console.console.views import events as events_view
+from mlebench_console.console.nouns import event as event_noun
 from mlebench_console.engine.places import Places
 from tests.console import worlds
 from tests.console.cli.conftest import Cli
@@ -27,7 +27,7 @@ def test_events_are_listed_newest_last_for_people_and_programs(
         "those that happened last, not those reported last"
     )
     assert happened[-3:] != sorted(happened)[-3:]
-    monkeypatch.setattr(events_view, "_PAGE", 7)
+    monkeypatch.setattr(event_noun, "_PAGE", 7)
     assert cli("events", "-n", "100000", "--json").document() == every, "over pages nothing is lost"
     ended = cli("events", "comp:aerial-cactus", "sweep:aide", "seed:1", "-n", "2").out
     assert "bronze 1.00000" in ended and "being graded" not in ended

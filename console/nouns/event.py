@@ -1,13 +1,18 @@
-"""Events with their severity and seed, and the filter of events that screen and command share."""
+"""Events: what happened, with the seed of its run; steps of one end and equal events are one row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from mlebench_console.console import wording
+from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
 from mlebench_console.console.lists import FilterTerm, parse_terms
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
+from mlebench_console.console.roles import Drawing, Pieces, Role, Signs
 from mlebench_console.foundation.problem_codes import ProblemCode
+from mlebench_console.foundation.text import plural
 from mlebench_console.state import events, runs
 from mlebench_console.state.causes import in_common
 from mlebench_console.state.database import Database
@@ -37,6 +42,12 @@ _GRADED_AT_THE_END_SECONDS = 120.0
 # there are at least so many: of two, both names are worth their lines.
 OF_ONE_TIME = 3600.0
 FEWEST_EQUAL = 3
+_ROLES: dict[EventSeverity, Role] = {
+    EventSeverity.ERROR: "bad",
+    EventSeverity.WARNING: "warn",
+    EventSeverity.GOOD: "good",
+    EventSeverity.NOTE: "dim",
+}
 RESULTS = (EventKind.RUN_FINISHED, EventKind.SUBMISSION_GRADED, EventKind.DATASET_PREPARED)
 
 
@@ -98,6 +109,10 @@ class ListedEvent:
             if isinstance(step.detail, AgentEnded):
                 return "" if step.detail.is_usual else step.text
         return ""
+
+
+# One event, or equal ones that follow each other, newest first.
+EventRow = tuple[ListedEvent, ...]
 
 
 def event_text(event: Event) -> str:
@@ -232,7 +247,7 @@ def common_words(equal: Sequence[ListedEvent], *, brief: bool = False) -> str:
     return first.brief if brief else first.words
 
 
-def folded(found: Iterable[ListedEvent]) -> list[tuple[ListedEvent, ...]]:
+def folded(found: Iterable[ListedEvent]) -> list[EventRow]:
     """Group equal events of one day that follow each other; all are ordered newest first."""
     groups: list[list[ListedEvent]] = []
     for one in found:
@@ -246,7 +261,7 @@ def folded(found: Iterable[ListedEvent]) -> list[tuple[ListedEvent, ...]]:
             groups[-1].append(one)
         else:
             groups.append([one])
-    listed: list[tuple[ListedEvent, ...]] = []
+    listed: list[EventRow] = []
     for group in groups:
         listed += [tuple(group)] if len(group) >= FEWEST_EQUAL else [(one,) for one in group]
     return listed
@@ -280,3 +295,95 @@ def _agrees(term: FilterTerm, one: ListedEvent) -> bool:
     if term.field == "sev":
         return event.severity.startswith(wanted)
     return wanted in ((event.sweep_id if term.field == "sweep" else event.competition_id) or "").lower()
+
+
+def event_sign(one: ListedEvent, signs: Signs) -> Pieces:
+    """Return its sign as in the matrix of a sweep: a letter, in brackets while the run goes on."""
+    if one.outcome is not None:
+        letter, role = outcome_sign(one.outcome, signs), outcome_role(one.outcome)
+        return ((f"[{letter}]" if one.event.kind == EventKind.SUBMISSION_GRADED else f" {letter}", role),)
+    drawn = {
+        EventSeverity.ERROR: signs.failed,
+        EventSeverity.WARNING: "?",
+        EventSeverity.GOOD: signs.done,
+        EventSeverity.NOTE: signs.dot,
+    }
+    letter = drawn[one.event.severity]
+    if one.failure is not None:
+        letter += wording.FAILURE_LETTERS[one.failure]
+    return ((f" {letter}", _ROLES[one.event.severity]),)
+
+
+def event_role(one: ListedEvent) -> Role:
+    """Return the role of its words: that of its outcome, or of its severity."""
+    if one.outcome is not None:
+        return outcome_role(one.outcome)
+    if one.event.is_routine:
+        return "dim"
+    role = _ROLES[one.event.severity]
+    return "text" if role == "dim" else role
+
+
+def event_key(row: EventRow) -> int:
+    """Return what identifies equal events while newer ones join them; of one event, its number."""
+    return row[0].event.id if len(row) == 1 else -row[-1].event.id
+
+
+def event_subject(row: EventRow) -> str:
+    """Return the competition, or the number of equal events."""
+    if len(row) == 1:
+        return row[0].event.competition_id or ""
+    members = {one.event.run_id for one in row}
+    return plural(len(members), "run") if None not in members else plural(len(row), "event")
+
+
+def event_sweeps(row: EventRow) -> str:
+    """Write the sweeps of a row."""
+    return sweeps_in_words(one.event for one in row)
+
+
+def _time(row: EventRow, _drawing: Drawing) -> Cell:
+    at = row[0].event.at
+    return Forms((f"{wording.day(at)} {wording.clock_seconds(at)}", wording.clock_seconds(at)))
+
+
+def _competition(row: EventRow, _drawing: Drawing) -> Cell:
+    return ((event_subject(row), "dim" if row[0].event.is_routine else "text"),)
+
+
+def _seed(row: EventRow, _drawing: Drawing) -> str:
+    return "" if row[0].seed is None or len(row) > 1 else str(row[0].seed)
+
+
+def _what(row: EventRow, _drawing: Drawing) -> str:
+    return ", ".join(filter(None, (common_words(row), row[0].ended if len(row) == 1 else "")))
+
+
+def _brief(row: EventRow, drawing: Drawing) -> Cell:
+    """Return what happened, and where there is room how; the class of a failure is in its sign."""
+    one, text, role = row[0], common_words(row, brief=True), event_role(row[0])
+    ended = f" {drawing.signs.dot} {one.ended}" if one.ended and len(row) == 1 else ""
+    return Forms([((text, role), (ended, "dim")), ((text, role),)])
+
+
+def _document(row: EventRow, _now: float) -> dict[str, Any]:
+    one = row[0]
+    return asdict(one.event) | {"seed": one.seed, "severity": one.event.severity}
+
+
+EVENT = Noun[EventRow](
+    "event",
+    key=event_key,
+    document=_document,
+    fields=(
+        NounField("time", _time, 8, role="dim"),
+        NounField("sign", lambda row, drawing: event_sign(row[0], drawing.signs), 3, title="", gap=1),
+        NounField("severity", lambda row, _: row[0].event.severity, 8),
+        NounField("sweep", lambda row, _: event_sweeps(row), 12, grows=40, gap=1, role="dim"),
+        NounField("competition", _competition, 19, grows=56, gap=1),
+        NounField("seed", _seed, 4, right=True, gap=1, role="dim"),
+        NounField("kind", lambda row, _: row[0].event.kind, 17, drop=1, role="dim"),
+        NounField("what", _what, 24, grows=REST, title="what happened"),
+        NounField("brief", _brief, 24, grows=110, title="what happened"),
+    ),
+)
