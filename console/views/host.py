@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mlebench_console.console.nouns.usage import LiveRun
 from mlebench_console.console.views.run import Point, read_samples
 from mlebench_console.engine.placements import nodes
 from mlebench_console.engine.placements.nodes import Nodes
@@ -14,21 +15,11 @@ from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, runs
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Attempt, Run
 
 HISTORY_SECONDS = 6 * 3600.0
 _BUCKETS = 120
 # How long a measurement is assumed to hold after the last sample.
 _HELD_SECONDS = 900.0
-
-
-@dataclass(frozen=True)
-class LiveRun:
-    """A live run and the latest sample of its resource usage; None if there is none."""
-
-    run: Run
-    attempt: Attempt
-    latest: UsageSample | None
 
 
 @dataclass(frozen=True)
