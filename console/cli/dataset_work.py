@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
@@ -19,12 +20,21 @@ from rich.table import Table
 
 from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
+from mlebench_console.console.cli.engine import engine_for
 from mlebench_console.console.cli.output import say, say_on_stderr
 from mlebench_console.console.nouns.dataset import DatasetRow, dataset_rows
 from mlebench_console.console.rates import Rates
 from mlebench_console.console.sanitize import plain
-from mlebench_console.engine.control import EngineGone, answer_to, ask, ensure_running, status
+from mlebench_console.engine.control import (
+    EngineGone,
+    answer_to,
+    ask,
+    ensure_running,
+    status,
+    variables_unknown_to_engine,
+)
 from mlebench_console.engine.datasets.prepared.pruning import Part
+from mlebench_console.engine.kaggle.credentials import VARIABLES
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import PrepareDatasets, PruneDatasets, Request, VerifyDatasets
 from mlebench_console.foundation.problems import EnvironmentProblem
@@ -45,7 +55,44 @@ _FAILED = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 Display = Callable[[Sequence[DatasetRow]], None]
 
 
-def prepare_and_watch(places: Places, request: PrepareDatasets, show: Display) -> tuple[DatasetRow, ...]:
+def prepare_by_engine(
+    places: Places, base: Path, requests: Sequence[PrepareDatasets], *, json: bool
+) -> list[DatasetRow]:
+    """Have an engine prepare datasets, with a display of the progress; return how each has ended."""
+    found: list[DatasetRow] = []
+    with (
+        engine_for(places, base) as used,
+        progress_display(lambda row: row.is_busy, PlainLines().show, json=json) as show,
+    ):
+        if not all(request.options.mirror for request in requests):
+            _say_unknown_variables(used)
+        try:
+            for request in requests:
+                found += _prepare_and_watch(used, request, show)
+        except KeyboardInterrupt:
+            if used is places:
+                say_on_stderr(_what_goes_on(places))
+            raise
+    return found
+
+
+def _what_goes_on(places: Places) -> str:
+    if status(places).running:
+        return "The engine continues; 'mlebench-console datasets stop --all' stops it."
+    return "No engine is running; 'mlebench-console engine start' continues with what was requested."
+
+
+def _say_unknown_variables(places: Places) -> None:
+    """Print which credentials are set here, but not in the running engine."""
+    unknown = variables_unknown_to_engine(places, VARIABLES)
+    if unknown:
+        say_on_stderr(
+            f"note: the engine was started without this {', '.join(unknown)} and does not use it;"
+            " 'mlebench-console engine stop', and the next command starts it anew"
+        )
+
+
+def _prepare_and_watch(places: Places, request: PrepareDatasets, show: Display) -> tuple[DatasetRow, ...]:
     """Request datasets, and return when the work on all of them has ended."""
     _ask(places, request)
     while True:

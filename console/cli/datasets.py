@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from mlebench_console.engine.agreement import Agreement
     from mlebench_console.engine.datasets.prepared.mirrors import Mirrored
     from mlebench_console.engine.datasets.prepared.pruning import Part
-    from mlebench_console.engine.places import Places
     from mlebench_console.state.event_records import DatasetVerified
 
 app = new_group("List, check, verify, examine, copy, stop and prune datasets.")
@@ -206,15 +205,21 @@ def doctor(
     Exit code 3 when something differs or can't be had; docs/verification.md tells where to share the report.
     """
     from mlebench_console.competitions import registry
+    from mlebench_console.console.cli.dataset_work import prepare_by_engine
     from mlebench_console.engine.agreement import examine, report_of
     from mlebench_console.engine.layout import dataset_folder, is_prepared
+    from mlebench_console.engine.requests import PrepareDatasets
     from mlebench_console.foundation.files import write_json
 
     base = data_dir_of(context, data_dir)
     chosen = [registry.get(one) for one in registry.choose(competition_ids)]
     missing = [one.id for one in chosen if not is_prepared(one, dataset_folder(one, base))]
     if real and missing:
-        _prepare_unverified(places_of(context), base, missing, json=json)
+        # even if a checksum differs, as the differences are reported
+        request = PrepareDatasets(
+            competition_ids=tuple(missing), options=PreparationOptions(verify=False), keep_going=True
+        )
+        prepare_by_engine(places_of(context), base, [request], json=json)
     found = []
     for competition in chosen:
         found.append(examine(competition, base))
@@ -227,23 +232,6 @@ def doctor(
         say_json(report)
     if not all(one.agrees for one in found):
         raise typer.Exit(DataProblem.exit_code)
-
-
-def _prepare_unverified(places: Places, base: Path, missing: Sequence[str], *, json: bool) -> None:
-    """Have datasets prepared even if a checksum differs: the differences are reported."""
-    from mlebench_console.console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
-    from mlebench_console.console.cli.engine import engine_for
-    from mlebench_console.engine.requests import PrepareDatasets
-
-    lines = PlainLines().show
-    with (
-        engine_for(places, base) as used,
-        progress_display(lambda row: row.is_busy, lines, json=json) as show,
-    ):
-        request = PrepareDatasets(
-            competition_ids=tuple(missing), options=PreparationOptions(verify=False), keep_going=True
-        )
-        prepare_and_watch(used, request, show)
 
 
 def _say_agreement(one: Agreement) -> None:
@@ -377,8 +365,7 @@ def import_datasets(
     The engine does the work as for prepare: what is interrupted goes on, and a dataset appears whole or not at all.
     """
     from mlebench_console.competitions import registry
-    from mlebench_console.console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
-    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.console.cli.dataset_work import prepare_by_engine
     from mlebench_console.engine.datasets.prepared import mirrors, stores
     from mlebench_console.engine.layout import dataset_folder, is_prepared
     from mlebench_console.engine.requests import PrepareDatasets
@@ -407,20 +394,15 @@ def import_datasets(
             missing_by_edition.setdefault(one.edition, []).append(one.competition_id)
     place = str(Path(source).expanduser().absolute()) if "://" not in source else source
     if missing_by_edition:
-        with (
-            engine_for(places_of(context), base) as used,
-            progress_display(lambda row: row.is_busy, PlainLines().show, json=json) as show,
-        ):
-            for of, ids in missing_by_edition.items():
-                request = PrepareDatasets(
-                    competition_ids=tuple(ids),
-                    edition=of,
-                    options=PreparationOptions(mirror=place),
-                    again=again,
-                    keep_going=True,
-                )
-                for row in prepare_and_watch(used, request, show):
-                    states[row.key] = row.state.value, row.problem
+        options = PreparationOptions(mirror=place)
+        requests = [
+            PrepareDatasets(
+                competition_ids=tuple(ids), edition=of, options=options, again=again, keep_going=True
+            )
+            for of, ids in missing_by_edition.items()
+        ]
+        for row in prepare_by_engine(places_of(context), base, requests, json=json):
+            states[row.key] = row.state.value, row.problem
     if json:
         say_json(
             [

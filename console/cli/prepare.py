@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 app = new_app()
 
 _MUCH = 10_000_000_000
+_WAS_PREPARED = "was prepared"
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def prepare(
         for outcome in outcomes:
             if outcome.state == "prepared":
                 take_checksums(outcome.competition_id, base)
-    failed = [one for one in outcomes if one.problem or not one.state.endswith("prepared")]
+    failed = [one for one in outcomes if one.problem or one.state not in ("prepared", _WAS_PREPARED)]
     if json:
         say_json([asdict(outcome) for outcome in outcomes])
     elif len(outcomes) > 1:
@@ -267,34 +268,20 @@ def _prepare(
     places: Places, base: Path, request: PrepareDatasets, json: bool, *, verify: bool
 ) -> list[PreparationResult]:
     from mlebench_console.competitions import registry
-    from mlebench_console.console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
-    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.console.cli.dataset_work import prepare_by_engine
     from mlebench_console.engine.layout import dataset_folder, is_prepared
 
     chosen, edition = request.competition_ids, request.edition
     folders = {one: dataset_folder(registry.get(one), base, edition) for one in chosen}
     there = {one for one in chosen if not request.again and is_prepared(registry.get(one), folders[one])}
-    found = {
-        one: ("was prepared", _how_it_differs(folders[one], one, request, verify, json)) for one in there
-    }
+    found = {one: (_WAS_PREPARED, _how_it_differs(folders[one], one, request, verify, json)) for one in there}
     missing = tuple(one for one in chosen if one not in there)
     if missing:
         _say_other_edition(missing, base, edition)
         if not (json or request.options.source):
             _say_sizes(missing, base, edition)
-        lines = PlainLines().show
-        with (
-            engine_for(places, base) as used,
-            progress_display(lambda row: row.is_busy, lines, json=json) as show,
-        ):
-            _say_unknown_variables(used)
-            try:
-                seen = prepare_and_watch(used, replace(request, competition_ids=missing), show)
-            except KeyboardInterrupt:
-                if used is places:
-                    say_on_stderr(_what_goes_on(places))
-                raise
-        found |= {row.competition_id: (row.state.value, row.problem) for row in seen}
+        rows = prepare_by_engine(places, base, [replace(request, competition_ids=missing)], json=json)
+        found |= {row.competition_id: (row.state.value, row.problem) for row in rows}
     outcomes = []
     for one in chosen:
         folder = str(folders[one].prepared)
@@ -304,27 +291,6 @@ def _prepare(
             if found[one][1]:
                 say_on_stderr(f"{one}: {found[one][1]}. --again prepares it anew.")
     return outcomes
-
-
-def _what_goes_on(places: Places) -> str:
-    from mlebench_console.engine.control import status
-
-    if status(places).running:
-        return "The engine continues; 'mlebench-console datasets stop --all' stops it."
-    return "No engine is running; 'mlebench-console engine start' continues with what was requested."
-
-
-def _say_unknown_variables(places: Places) -> None:
-    """Print which credentials are set here, but not in the running engine."""
-    from mlebench_console.engine.control import variables_unknown_to_engine
-    from mlebench_console.engine.kaggle.credentials import VARIABLES
-
-    unknown = variables_unknown_to_engine(places, VARIABLES)
-    if unknown:
-        say_on_stderr(
-            f"note: the engine was started without this {', '.join(unknown)} and does not use it;"
-            " 'mlebench-console engine stop', and the next command starts it anew"
-        )
 
 
 def _how_it_differs(
