@@ -37,6 +37,10 @@ _WORK, _LEASE, _PARTIAL, _PROGRESS = ".work", ".lease", ".partial", ".progress"
 _SPACE_LOCK = "room.work"
 
 
+def _keep_waiting() -> None:
+    """Do nothing between the attempts to acquire a lock."""
+
+
 class NoRoom(EnvironmentProblem):
     """A host's disk has not enough space for a copy."""
 
@@ -81,7 +85,7 @@ class Copy:
         self.partial = store / (name + _PARTIAL)
         self._lease = FileLock(self._beside(_LEASE), follow_links=False)
 
-    def acquire_lease(self, on_wait: Callable[[], None]) -> None:
+    def acquire_lease(self, on_wait: Callable[[], None] = _keep_waiting) -> None:
         """Keep others from removing it until the lease is released or this process ends."""
         _poll(lambda: self._lease.acquire(shared=True), on_wait)
         os.utime(self._lease.descriptor)  # by which the least recently used copies are removed first
@@ -91,13 +95,15 @@ class Copy:
         self._lease.release()
 
     @contextmanager
-    def locked(self, on_wait: Callable[[], None]) -> Iterator[None]:
+    def locked(self, on_wait: Callable[[], None] = _keep_waiting) -> Iterator[None]:
         """Hold the lock for making, repairing and removing it."""
         with _lock(self._beside(_WORK), on_wait):
             yield
 
     @contextmanager
-    def reserving(self, needed: int, keep_free: int, on_wait: Callable[[], None]) -> Iterator[None]:
+    def reserving(
+        self, needed: int, keep_free: int, on_wait: Callable[[], None] = _keep_waiting
+    ) -> Iterator[None]:
         """Free and reserve space for what is written to `partial` in this context.
 
         Raises:

@@ -34,11 +34,11 @@ def unpacked(image: ImageFile, store: Path) -> Path:
     """
     make_store(store)
     copy = Copy(store, f"{image.sha256}.root")
-    copy.acquire_lease(_wait)
-    with copy.locked(_wait):
+    copy.acquire_lease()
+    with copy.locked():
         if not copy.place.exists():
             try:
-                with copy.reserving(image.unpacked_bytes, KEPT_FREE_BYTES, _wait):
+                with copy.reserving(image.unpacked_bytes, KEPT_FREE_BYTES):
                     _unpack(image, copy.partial)
                 # After a power cut a name must not stand for files whose content was never written.
                 files.sync_file_system(copy.partial)
@@ -47,10 +47,6 @@ def unpacked(image: ImageFile, store: Path) -> Path:
                 remove(copy.partial)
                 raise
     return copy.place
-
-
-def _wait() -> None:
-    """Wait for another process; a signal ends that by raising."""
 
 
 def _unpack(image: ImageFile, folder: Path) -> None:
