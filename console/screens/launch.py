@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions.action import Action
 from mlebench_console.console.actions.images import start_build
 from mlebench_console.console.pieces import cut, fit, fitting, foreign, foreign_lines, heading
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.screens.dialogs import ConfirmScreen, question_width
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen
@@ -32,7 +32,7 @@ from mlebench_console.console.views.launch import (
     form_of_sweep,
     form_text,
 )
-from mlebench_console.engine.checks import Check, Remedy
+from mlebench_console.engine.checks import Check, Health, Remedy
 from mlebench_console.engine.control import Answer
 from mlebench_console.engine.images import BuildStatus, build_status
 from mlebench_console.engine.options.sweep import FORM_OPTIONS, FormGroup
@@ -54,7 +54,7 @@ _KEYS = {
     Remedy.ENGINE: ("launch.engine", "starts it"),
     Remedy.BUILD: ("launch.build", "builds them"),
 }
-_REMEDIES = {key: mend for mend, (key, _does) in _KEYS.items()}
+_REMEDIES = {key: remedy for remedy, (key, _does) in _KEYS.items()}
 # The forecast takes so many lines.
 _FORECAST_LINES = 2
 # A check takes at most so many lines.
@@ -178,7 +178,8 @@ class LaunchScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw the form's forecast and checks."""
-        width, signs, composed = self.size.width, self.app.signs, self._composed
+        width, composed = self.size.width, self._composed
+        page = _Page(width, self.app.drawing)
         self.set_class(width >= _WIDE_ENOUGH, "-wide")
         self.set_class(self.size.height >= _TALL_ENOUGH, "-tall")
         # In a low terminal the dry run has most of the form's lines.
@@ -188,29 +189,23 @@ class LaunchScreen(ConsoleScreen):
             labelled.show_problem(composed.wrong.get(name, "") if composed is not None else "")
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
-        keys, now = self.app.drawing.keys, self.app.now()
         # The room for the description of a field is that of the dry run.
         lines = [] if self._dry_run else self._about(width) or [()]
         if self._is_left():
             can_launch = composed is not None and composed.can_launch
-            lines = [_left(width, keys, can_launch=can_launch), ()]
+            lines = [page.hint_of_left_form(can_launch=can_launch), ()]
         left = room - len(lines)
-        lines += _summary(
-            composed,
-            self._last_good,
-            self._form,
-            self._build,
-            width,
-            left - _LEAST_OF_DRY_RUN if self._dry_run else left,
-            signs,
-            keys,
-            now,
-            with_good=not self._dry_run,
-        )
+        most = left - _LEAST_OF_DRY_RUN if self._dry_run else left
+        if composed is None:
+            lines.append(page.heading())
+        else:
+            lines += page.summary(
+                composed, self._last_good, self._form, self._build, most, with_good=not self._dry_run
+            )
         left = room - len(lines)
         if self._dry_run or left >= _ROOM_FOR_BOTH:
             gap = [()] if left > _ROOM_FOR_BOTH else []
-            lines += [*gap, *_order(composed, self._last_good, width, left - len(gap), signs)]
+            lines += [*gap, *page.dry_run(composed, self._last_good, left - len(gap))]
         place.show(*lines)
 
     def action_launch(self) -> None:
@@ -229,11 +224,9 @@ class LaunchScreen(ConsoleScreen):
             return
         action = Action((composed.launch,))
         title = f"Launch {plural(composed.launch.run_count, 'run')}?"
-        width, signs = question_width(self.size.width), self.app.signs
-        lines = [*_what(composed, width, self.app.now()), *_price(composed, width)]
-        lines += [
-            line for check in composed.checks if check.warns for line in _check(check, str, width, signs)
-        ]
+        page = _Page(question_width(self.size.width), self.app.drawing)
+        lines = [*page.forecast(composed), *page.price(composed)]
+        lines += [line for check in composed.checks if check.warns for line in page.check(check)]
         self.app.confirm(
             ConfirmScreen(title, tuple(lines), "yes, launch"), partial(self._launch, self._form, action)
         )
@@ -377,158 +370,168 @@ class LaunchScreen(ConsoleScreen):
             self.action_launch()
 
 
-def _summary(
-    composed: Composed | None,
-    last_good: Composed | None,
-    form: LaunchForm,
-    build: BuildStatus,
-    width: int,
-    room: int,
-    signs: Signs,
-    keys: Callable[[str], str],
-    now: float,
-    *,
-    with_good: bool,
-) -> list[Pieces]:
-    """Draw the forecast and the checks, failed ones first, as many as fit; good ones only if asked for."""
-    lines: list[Pieces] = [heading("checks and forecast", width, signs)]
-    if composed is None:
-        return lines
-    bad = [check for check in composed.checks if not check.allows_work]
-    drawn = [_check(check, keys, width, signs) for check in bad]
-    is_short = sum(map(len, drawn)) + _FORECAST_LINES >= room
-    if is_short:
-        # Each has one line, so that none is hidden by the explanation of another.
-        drawn = [[cut(each[0], width, signs.ellipsis)] for each in drawn]
-    lines += [line for each in drawn for line in each]
-    if composed.launch is not None:
-        lines += _what(composed, width, now)[is_short:]
-    elif last_good is not None:
-        lines.append(_before(last_good, width, now))
-    if others := form.others.given():
-        said = ", ".join(f"{name} {value}" for name, value in others.items())
-        clears = f"   {keys('launch.clear')} clears"
-        text = foreign(f"besides, from {form.source}: {said}", width - 3 - len(clears)).rstrip()
-        lines.append(((f"  {text}", "text"), (clears, "dim")))
-    lines += _building(composed, build, width, keys)
-    lines += _price(composed, width)
-    for check in sorted(composed.checks, key=lambda check: not check.warns):
-        if check.allows_work and (with_good or check.warns):
-            lines += _check(check, keys, width, signs)
-    if len(lines) <= room:
-        return lines
-    shown = lines[: max(1, room - 1)]
-    more = plural(len(lines) - len(shown), "more line")
-    return [*shown, ((f"  {more} in a higher terminal", "dim"),)]
+@dataclass(frozen=True)
+class _Page:
+    """The lines below the form: checks and forecast of a launch, in one width."""
 
+    width: int
+    drawing: Drawing
 
-def _before(last_good: Composed, width: int, now: float) -> Pieces:
-    """Draw the summary of the last valid form."""
-    parts = ["".join(text for text, _role in line).strip() for line in _what(last_good, width, now)]
-    return ((f"  before: {foreign(', '.join(parts), width - 11).rstrip()}", "dim"),)
+    def heading(self) -> Pieces:
+        """Draw the heading of the summary."""
+        return heading("checks and forecast", self.width, self.drawing.signs)
 
+    def summary(
+        self,
+        composed: Composed,
+        last_good: Composed | None,
+        form: LaunchForm,
+        build: BuildStatus,
+        room: int,
+        *,
+        with_good: bool,
+    ) -> list[Pieces]:
+        """Draw the forecast and the checks, failed ones first, as many as fit; good ones only if asked for."""
+        lines = [self.heading()]
+        drawn = [self.check(check) for check in composed.checks if not check.allows_work]
+        is_short = sum(map(len, drawn)) + _FORECAST_LINES >= room
+        if is_short:
+            # Each has one line, so that none is hidden by the explanation of another.
+            drawn = [[cut(each[0], self.width, self.drawing.signs.ellipsis)] for each in drawn]
+        lines += [line for each in drawn for line in each]
+        if composed.launch is not None:
+            lines += self.forecast(composed)[is_short:]
+        elif last_good is not None:
+            parts = ["".join(text for text, _ in line).strip() for line in self.forecast(last_good)]
+            lines.append(self._line(f"before: {', '.join(parts)}", "dim"))
+        if others := form.others.given():
+            said = ", ".join(f"{name} {value}" for name, value in others.items())
+            clears = f"   {self.drawing.keys('launch.clear')} clears"
+            lines.append(self._line(f"besides, from {form.source}: {said}", "text", (clears, "dim")))
+        lines += self._build(composed, build)
+        lines += self.price(composed)
+        for check in sorted(composed.checks, key=lambda check: not check.warns):
+            if check.allows_work and (with_good or check.warns):
+                lines += self.check(check)
+        if len(lines) <= room:
+            return lines
+        shown = lines[: max(1, room - 1)]
+        more = plural(len(lines) - len(shown), "more line")
+        return [*shown, ((f"  {more} in a higher terminal", "dim"),)]
 
-def _building(composed: Composed, build: BuildStatus, width: int, keys: Callable[[str], str]) -> list[Pieces]:
-    """Draw the status of the engine's build, or why the last build of a missing image failed."""
-    names = ", ".join(build.names) or "images"
-    if build.is_running:
-        head = f"  building {names}  "
-        return [((head, "accent"), (foreign(build.line, max(8, width - len(head) - 1)).rstrip(), "dim"))]
-    missing = composed.missing(Remedy.BUILD)
-    if build.problem is None or not set(missing) & set(build.names or missing):
-        return []
-    again = f"; {keys('launch.build')} builds again"
-    why = f"building {names} failed: {build.problem.in_one_line()}"
-    return [((f"  {foreign(why, width - 3 - len(again)).rstrip()}", "bad"), (again, "accent"))]
+    def _line(self, text: str, role: Role, *after: Piece) -> Pieces:
+        """Draw a text that may come from outside, cut where it does not fit before what follows it."""
+        room = self.width - 3 - sum(len(piece) for piece, _ in after)
+        return ((f"  {foreign(text, room).rstrip()}", role), *after)
 
+    def _build(self, composed: Composed, build: BuildStatus) -> list[Pieces]:
+        """Draw the status of the engine's build, or why the last build of a missing image failed."""
+        names = ", ".join(build.names) or "images"
+        if build.is_running:
+            head = f"  building {names}  "
+            room = max(8, self.width - len(head) - 1)
+            return [((head, "accent"), (foreign(build.line, room).rstrip(), "dim"))]
+        missing = composed.missing(Remedy.BUILD)
+        if build.problem is None or not set(missing) & set(build.names or missing):
+            return []
+        again = f"; {self.drawing.keys('launch.build')} builds again"
+        why = f"building {names} failed: {build.problem.in_one_line()}"
+        return [self._line(why, "bad", (again, "accent"))]
 
-def _left(width: int, keys: Callable[[str], str], *, can_launch: bool) -> Pieces:
-    """Draw the hint for a form that was left before it was launched."""
-    state = (
-        f"not launched yet: {keys('launch.launch')} launches it"
-        if can_launch
-        else "not launched: something is missing"
-    )
-    return fitting(
-        [
-            ((f"  {state}, {keys('field.next')} goes back to the fields, digits switch screens", "accent"),),
-            ((f"  {state}, {keys('field.next')} goes back to the fields", "accent"),),
-        ],
-        width,
-    )
+    def hint_of_left_form(self, *, can_launch: bool) -> Pieces:
+        """Draw the hint for a form that was left before it was launched."""
+        keys = self.drawing.keys
+        why = f" yet: {keys('launch.launch')} launches it" if can_launch else ": something is missing"
+        back = f"  not launched{why}, {keys('field.next')} goes back to the fields"
+        return fitting([((f"{back}, digits switch screens", "accent"),), ((back, "accent"),)], self.width)
 
-
-def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
-    """Draw the number of runs, how many run at once, and how long they take."""
-    launch, forecast = composed.launch, composed.forecast
-    if launch is None or forecast is None:
-        return []
-    spec = launch.spec
-    on = f" on {plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
-    lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (on, "text"))]
-    runs = plural(launch.run_count, "run")
-    if not forecast.planned:
-        return [*lines, ((f"  {runs}, none of which can ever start: too few {forecast.bound_by}", "warn"),)]
-    at_most = f"at most {wording.span(forecast.seconds_at_most)}"
-    at_once = f"{forecast.at_once} at once"
-    about = f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""
-    told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
-    limited = "as asked" if forecast.bound_by == CONCURRENCY else f"limited by {forecast.bound_by}"
-    bound = f", {at_once}, {limited}"
-    lines.append(fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], width))
-    if forecast.jobs is not None:
-        lines += [
-            ((f"  {foreign(text, width - 3).rstrip()}", "text"),)
-            for text in wording.jobs_forecast(forecast.jobs, now)
-        ]
-    return lines
-
-
-def _price(composed: Composed, width: int) -> list[Pieces]:
-    """Draw what a higher concurrency would change, and what it may cost."""
-    launch, forecast = composed.launch, composed.forecast
-    if launch is None or forecast is None or not forecast.planned:
-        return []
-    more, cost = (
-        foreign_lines(text, width - 3)
-        for text in (wording.room_left(forecast), wording.launch_cost(forecast, launch))
-    )
-    return [*(((f"  {line}", "warn"),) for line in more), *(((f"  {line}", "dim"),) for line in cost)]
-
-
-def _order(
-    composed: Composed | None, last_good: Composed | None, width: int, room: int, signs: Signs
-) -> list[Pieces]:
-    """Draw the order and times of starts, as many as fit; for an invalid form those of the last valid one."""
-    shown = composed if composed is not None and composed.forecast is not None else last_good
-    if composed is None or shown is None or shown.forecast is None:
-        return []
-    title = "dry run: in this order" if shown is composed else "dry run before a field could not be read"
-    lines: list[Pieces] = [heading(title, width, signs)]
-    planned = shown.forecast.planned
-    if not planned:
-        return [*lines, (("  nothing would start", "warn"),)]
-    columns = max(1, min(width // _ORDER_WIDTH, -(-len(planned) // max(1, room - 2))))
-    rows = max(1, room - len(lines) - 1)
-    name = min(50, width - _SEED_WIDTH - 2 * _TIME_WIDTH - 4)
-    drawn: list[Pieces] = []
-    apart: Piece = (" " * (width // columns - name - _SEED_WIDTH - 2 * _TIME_WIDTH - 2), "text")
-    for run in planned[: rows * columns]:
-        takes = f"{'about' if run.measured else 'at most'} {wording.span(run.seconds)}"
-        starts = "now" if not run.starts_after else f"after {wording.span(run.starts_after)}"
-        drawn.append(
-            (
-                ("  " + fit(starts, _TIME_WIDTH), "dim"),
-                (foreign(run.competition_id, name, ellipsis=signs.ellipsis), "text"),
-                (fit(f"  seed {run.seed}", _SEED_WIDTH), "dim"),
-                (fit(takes, _TIME_WIDTH, right=True), "dim"),
-                apart,
-            )
+    def forecast(self, composed: Composed) -> list[Pieces]:
+        """Draw the number of runs, how many run at once, and how long they take."""
+        launch, forecast = composed.launch, composed.forecast
+        if launch is None or forecast is None:
+            return []
+        spec = launch.spec
+        on = f" on {plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
+        lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (on, "text"))]
+        runs = plural(launch.run_count, "run")
+        if not forecast.planned:
+            never = f"  {runs}, none of which can ever start: too few {forecast.bound_by}"
+            return [*lines, ((never, "warn"),)]
+        at_most = f"at most {wording.span(forecast.seconds_at_most)}"
+        at_once = f"{forecast.at_once} at once"
+        about = (
+            f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""
         )
-    rows = min(rows, -(-len(drawn) // columns))
-    lines += [tuple(piece for line in drawn[row::rows] for piece in line) for row in range(rows)]
-    more = len(planned) - len(drawn)
-    return [*lines, ((f"  and {more} more", "dim"),)] if more > 0 else lines
+        told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
+        limited = "as asked" if forecast.bound_by == CONCURRENCY else f"limited by {forecast.bound_by}"
+        bound = f", {at_once}, {limited}"
+        lines.append(fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], self.width))
+        if forecast.jobs is not None:
+            jobs = wording.jobs_forecast(forecast.jobs, self.drawing.now)
+            lines += [self._line(text, "text") for text in jobs]
+        return lines
+
+    def price(self, composed: Composed) -> list[Pieces]:
+        """Draw what a higher concurrency would change, and what it may cost."""
+        launch, forecast = composed.launch, composed.forecast
+        if launch is None or forecast is None or not forecast.planned:
+            return []
+        more, cost = (
+            foreign_lines(text, self.width - 3)
+            for text in (wording.room_left(forecast), wording.launch_cost(forecast, launch))
+        )
+        return [*(((f"  {line}", "warn"),) for line in more), *(((f"  {line}", "dim"),) for line in cost)]
+
+    def dry_run(self, composed: Composed | None, last_good: Composed | None, room: int) -> list[Pieces]:
+        """Draw the order and times of starts, as many as fit; for an invalid form those of the last valid one."""
+        shown = composed if composed is not None and composed.forecast is not None else last_good
+        if composed is None or shown is None or shown.forecast is None:
+            return []
+        title = "dry run: in this order" if shown is composed else "dry run before a field could not be read"
+        width, signs = self.width, self.drawing.signs
+        lines: list[Pieces] = [heading(title, width, signs)]
+        planned = shown.forecast.planned
+        if not planned:
+            return [*lines, (("  nothing would start", "warn"),)]
+        columns = max(1, min(width // _ORDER_WIDTH, -(-len(planned) // max(1, room - 2))))
+        rows = max(1, room - len(lines) - 1)
+        name = min(50, width - _SEED_WIDTH - 2 * _TIME_WIDTH - 4)
+        drawn: list[Pieces] = []
+        apart: Piece = (" " * (width // columns - name - _SEED_WIDTH - 2 * _TIME_WIDTH - 2), "text")
+        for run in planned[: rows * columns]:
+            takes = f"{'about' if run.measured else 'at most'} {wording.span(run.seconds)}"
+            starts = "now" if not run.starts_after else f"after {wording.span(run.starts_after)}"
+            drawn.append(
+                (
+                    ("  " + fit(starts, _TIME_WIDTH), "dim"),
+                    (foreign(run.competition_id, name, ellipsis=signs.ellipsis), "text"),
+                    (fit(f"  seed {run.seed}", _SEED_WIDTH), "dim"),
+                    (fit(takes, _TIME_WIDTH, right=True), "dim"),
+                    apart,
+                )
+            )
+        rows = min(rows, -(-len(drawn) // columns))
+        lines += [tuple(piece for line in drawn[row::rows] for piece in line) for row in range(rows)]
+        more = len(planned) - len(drawn)
+        return [*lines, ((f"  and {more} more", "dim"),)] if more > 0 else lines
+
+    def check(self, check: Check) -> list[Pieces]:
+        """Draw a check with its remedy's key, or with its next step."""
+        signs, good = self.drawing.signs, check.health is Health.OK
+        sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
+        told = f"warning: {check.text}" if check.warns else check.text
+        role: Role = "text" if good else "warn"
+        if check.remedy is not None and not check.allows_work:
+            key, does = _KEYS[check.remedy]
+            remedy = f"   {self.drawing.keys(key)} {does}"
+            text = foreign(told, self.width - 5 - len(remedy), ellipsis=signs.ellipsis).rstrip()
+            return [(*sign, (text, role), (remedy, "accent"))]
+        first, *more = foreign_lines(told, self.width - 5, _MOST_OF_CHECK) or [""]
+        lines: list[Pieces] = [(*sign, (first, role)), *(((f"    {part}", role),) for part in more)]
+        if not good:
+            steps = foreign_lines(check.next_step, self.width - 5, _MOST_OF_CHECK)
+            lines += [((f"    {step}", "dim"),) for step in steps if step]
+        return lines
 
 
 def _fields(groups: Iterable[FormGroup], form: LaunchForm) -> Iterable[Widget]:
@@ -540,26 +543,3 @@ def _fields(groups: Iterable[FormGroup], form: LaunchForm) -> Iterable[Widget]:
                 text = form.texts[option.name]
                 field = Field(text, placeholder=option.form.hint, id=option.name, select_on_focus=False)
                 yield LabelledField(option.form.label, field, label_width=_LABEL_WIDTH)
-
-
-def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -> list[Pieces]:
-    good = check.allows_work and not check.warns
-    sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
-    mend = ""
-    if check.remedy is not None and not check.allows_work:
-        key, does = _KEYS[check.remedy]
-        mend = f"   {keys(key)} {does}"
-    told = f"warning: {check.text}" if check.warns else check.text
-    role: Role = "text" if good else "warn"
-    if mend:
-        text = foreign(told, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
-        return [(*sign, (text, role), (mend, "accent"))]
-    first, *more = foreign_lines(told, width - 5, _MOST_OF_CHECK) or [""]
-    lines: list[Pieces] = [(*sign, (first, role)), *(((f"    {part}", role),) for part in more)]
-    if not good:
-        lines += [
-            ((f"    {part}", "dim"),)
-            for part in foreign_lines(check.next_step, width - 5, _MOST_OF_CHECK)
-            if part
-        ]
-    return lines
