@@ -15,6 +15,7 @@ from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 
 LONGEST_CAUSE = 160
+_MOST_COMPARED = 50
 UNGRADABLE = "ungradable"
 # Only the beginning of longer texts counts, as agents may print texts of any length.
 _MOST_CHARACTERS = 2000
@@ -84,16 +85,16 @@ def normalised(text: str, names: tuple[str, ...] = ()) -> str:
     return found[:LONGEST_CAUSE].rstrip()
 
 
-def in_common(texts: Sequence[str], names: Iterable[str]) -> str:
+def in_common(failures: Sequence[tuple[str, tuple[str, ...]]]) -> str:
     """Return the text of several failures if it is the same, else without the parts that differ; empty if all differs.
 
-    A single text is taken as the first of several.
+    Each text comes with the names to leave out of it. A single text is taken as the first of several; of very many some
+    are compared.
     """
-    if len(texts) > 1 and len(set(texts)) == 1:
-        return texts[0]
-    omitted = tuple(sorted(set(names)))
+    if len(failures) > 1 and len({text for text, _names in failures}) == 1:
+        return failures[0][0]
     # Brackets around nothing but omitted parts only say that something differs.
-    found = {_OMITTED.sub("", normalised(text, omitted)) for text in texts}
+    found = {_OMITTED.sub("", normalised(text, names)) for text, names in failures[:_MOST_COMPARED]}
     return found.pop() if len(found) == 1 else ""
 
 

@@ -389,6 +389,11 @@ class Event:
         return isinstance(self.kind, EventKind) and self.kind.is_routine
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its sweep and competition, by which the texts of equal events may differ."""
+        return tuple(filter(None, (self.sweep_id, self.competition_id)))
+
+    @property
     def subject(self) -> str:
         """The first part of its kind, such as `dataset`."""
         return self.kind.partition(".")[0]

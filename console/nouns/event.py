@@ -237,8 +237,7 @@ def common_words(equal: Sequence[ListedEvent], *, brief: bool = False) -> str:
         return first.brief if brief else first.words
     if first.outcome is not None:
         return f"{wording.outcome(first.outcome)}{common_figures(equal)}"
-    names = {name or "" for one in equal for name in (one.event.sweep_id, one.event.competition_id)}
-    if text := in_common([one.brief if brief else one.words for one in equal], names):
+    if text := in_common([(one.brief if brief else one.words, one.event.names) for one in equal]):
         return text
     # Texts of one problem may have nothing in common.
     match first.event.detail:

@@ -227,7 +227,7 @@ def _text(kind: CauseKind, cause: str, found: Sequence[Run]) -> str:
         return text or _text_of_code(found)
     # What a failed program printed last may tell more than the text.
     is_source = text and first.failure_class and cause_of(first.failure_class, text, names=names) == cause
-    return text if is_source else in_common([cause], names)
+    return text if is_source else in_common([(cause, names)])
 
 
 def _text_of_code(found: Sequence[Run]) -> str:
@@ -235,8 +235,8 @@ def _text_of_code(found: Sequence[Run]) -> str:
     first = found[0]
     if first.suspected is not None or first.problem is None:
         return first.suspected.words if first.suspected is not None else first.failure_text
-    names = {name for run in found for name in (run.sweep_id, run.competition_id)}
-    return in_common([run.failure_text for run in found], names) or first.problem.words
+    texts = [(run.failure_text, (run.sweep_id, run.competition_id)) for run in found]
+    return in_common(texts) or first.problem.words
 
 
 def _same(texts: Iterable[str]) -> str:

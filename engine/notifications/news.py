@@ -200,8 +200,7 @@ def _in_common(events: Sequence[Event]) -> str:
     from mlebench_console.state.causes import in_common
     from mlebench_console.state.event_records import RunFailed
 
-    names = {name or "" for event in events for name in (event.sweep_id, event.competition_id)}
-    if text := in_common([event.text for event in events], names):
+    if text := in_common([(event.text, event.names) for event in events]):
         return text
     failed = events[0].detail
     if isinstance(failed, RunFailed) and failed.problem is not None:
