@@ -199,7 +199,7 @@ class ConsoleApp(BaseApp):
 
     def show_run(self, run_id: int, *, pane: str = "log") -> None:
         """Open a run over the current screen."""
-        from mlebench_console.console.screens.run import RunScreen
+        from mlebench_console.console.screens.run.screen import RunScreen
 
         if isinstance(self.screen, RunScreen):
             self.pop_screen()

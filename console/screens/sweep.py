@@ -58,7 +58,7 @@ from mlebench_console.state.records import Run, Sweep
 if TYPE_CHECKING:
     from textual.suggester import Suggester
 
-    from mlebench_console.console.screens.run import RunFiles
+    from mlebench_console.console.screens.run.summary import RunFiles
     from mlebench_console.console.views.run import RunFacts
     from mlebench_console.engine.control import EngineStatus
     from mlebench_console.state.database import Database
@@ -270,12 +270,12 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
         """Return the state, cause of failure, score over time, resources and last lines of the run at the cursor."""
-        from mlebench_console.console.screens.run import pane_lines
+        from mlebench_console.console.screens.run.summary import summary_lines
 
         facts = self._facts
         if facts is None or facts.run.id != self.detail_key():
             return ()
-        return pane_lines(facts, self._files, self.app.engine, width, height, self.app.drawing)
+        return summary_lines(facts, self._files, self.app.engine, width, height, self.app.drawing)
 
     def tick(self) -> None:
         """Redraw, and read the files of a live run in the pane again."""
@@ -471,7 +471,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             self._read_files(facts)
 
     def _read_files(self, facts: RunFacts) -> None:
-        from mlebench_console.console.screens.run import read_files
+        from mlebench_console.console.screens.run.summary import read_files
 
         def take(files: RunFiles) -> None:
             self._files = files

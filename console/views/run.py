@@ -88,6 +88,13 @@ class RunFacts:
         """Why the job of its latest attempt does not run; None if it does, and if the run is not live."""
         return job_wait(self.attempt) if self.attempt is not None and self.run.is_live else None
 
+    def took_seconds(self, now: float) -> float:
+        """Return the duration of the latest attempt, so far if it is live."""
+        attempt = self.attempt
+        if attempt is None or attempt.started_at is None:
+            return 0.0
+        return (attempt.ended_at or self.run.ended_at or now) - attempt.started_at
+
     @property
     def directory(self) -> Path | None:
         """The directory of the latest attempt."""

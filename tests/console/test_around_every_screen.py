@@ -14,7 +14,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.nouns.outcomes import outcome_sign
 from mlebench_console.console.roles import ASCII, UNICODE, Signs
 from mlebench_console.console.screens.dialogs import sign_meanings
-from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.tui.keys import SCREENS
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.screen import ConsoleScreen

@@ -97,7 +97,7 @@ async def test_what_a_file_holds_is_not_asked_of_a_hidden_pane(
     def read_files(facts: Any) -> None:
         pytest.fail(f"the files of run {facts.run.id} were read")
 
-    monkeypatch.setattr("mlebench_console.console.screens.run.read_files", read_files)
+    monkeypatch.setattr("mlebench_console.console.screens.run.summary.read_files", read_files)
     async with opened(screen=SWEEP, size=(140, 30)) as console:
         await console.sees("LOW")
         await console.press("down", "down")

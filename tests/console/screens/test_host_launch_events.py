@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from mlebench_console.console.screens import launch as launch_screen
 from mlebench_console.console.screens.launch import LaunchScreen
-from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.tui.keys import SCREENS
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from mlebench_console.console.screens.logs import FileScreen
-from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.screens.run.screen import RunScreen
+from mlebench_console.console.screens.run.submissions import title_of
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import jsonlines
@@ -340,7 +341,7 @@ async def test_the_title_of_a_submissions_file_names_its_run_and_score(
         await console.sees("Submissions")
         screen = console.app.screen
         assert isinstance(screen, RunScreen) and screen._facts is not None
-        about = screen._about(screen._facts.submissions[-1])
+        about = title_of(screen._facts.submissions[-1], screen._facts.run)
         console.app.push_screen(FileScreen(places.config_file, about=about))
         await console.sees("run 81, submission 4, 0.05038, silver")
 

@@ -16,7 +16,7 @@ from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.nouns.run import RunRow, draw_run
 from mlebench_console.console.roles import Drawing
 from mlebench_console.console.screens.dialogs import ConfirmScreen
-from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.views.sweep import sweep_board
 from mlebench_console.engine import control

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mlebench_console.console.roles import ASCII, UNICODE
-from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.screens.timeline import TimelineScreen
 from mlebench_console.console.tui.theme import MONOCHROME
 from mlebench_console.console.tui.widgets.gantt import bar_facts, gantt, gutter, layout_for, legend

@@ -22,7 +22,7 @@ from mlebench_console.console.screens.integrity import IntegrityScreen
 from mlebench_console.console.screens.launch import LaunchScreen
 from mlebench_console.console.screens.logs import FileScreen, RunLogsScreen
 from mlebench_console.console.screens.overview import OverviewScreen
-from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.screens.settings import SettingsScreen
 from mlebench_console.console.screens.sweep import SweepScreen
 from mlebench_console.console.screens.timeline import TimelineScreen

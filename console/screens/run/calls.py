@@ -1,0 +1,190 @@
+"""The model calls of a run: totals, budgets, calls over time, and the last calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from mlebench_console.console import wording
+from mlebench_console.console.nouns.call import CALL, MODEL_USE, TRAFFIC, CallHistory, CallRow
+from mlebench_console.console.nouns.costs import many, money, short_cost, tokens_in_words
+from mlebench_console.console.pieces import Line, bar, foreign, joined
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
+from mlebench_console.console.screens.run.header import separator
+from mlebench_console.console.screens.run.pane import Pane, PaneView
+from mlebench_console.console.tui.widgets.chart import Series, chart
+from mlebench_console.console.tui.widgets.table import Table
+from mlebench_console.console.views.run import RunFacts, read_calls
+from mlebench_console.engine.model_costs import named
+from mlebench_console.environment.gateway.records import CallOutcome
+from mlebench_console.foundation.amounts import MOST_OF_BUDGET
+from mlebench_console.foundation.text import plural
+
+if TYPE_CHECKING:
+    pass
+
+
+_LINES_FOR_COURSE = 24
+
+
+def _calls(facts: RunFacts, history: CallHistory, width: int, height: int, drawing: Drawing) -> list[Line]:
+    """Draw the latest attempt's model calls: totals, charts over time, the models, and the last calls."""
+    spent = facts.latest_spending
+    traffic = _traffic(facts, width, drawing)
+    if not spent.models:
+        return [Line(((f"  {_why_no_calls(facts)}", "dim"),)), *traffic]
+    dot = separator(drawing)
+    cost: Pieces = ((f"  {short_cost(spent)}", "strong" if spent.cost is not None else "warn"),)
+    parts: list[Pieces] = [cost, ((plural(spent.calls, "call"), "text"),)]
+    if spent.errors:
+        by_429 = f" ({spent.limited:,} by 429)" if spent.limited else ""
+        parts.append(((f"{spent.errors:,} failed{by_429}", "warn"),))
+    if spent.refused:
+        parts.append(((f"{spent.refused:,} not sent", "warn"),))
+    tokens: list[Pieces] = [((text, "text"),) for text in tokens_in_words(spent)]
+    lines = [
+        Line(joined(parts, dot, width)),
+        *_budgets(facts, drawing),
+        Line((("  tokens ", "dim"), *joined(tokens, dot, width - 9))),
+        Line(_pace(history, dot, width, drawing)),
+    ]
+    for text in _caveats(facts):
+        lines.append(Line(((f"  {foreign(text, width - 3).rstrip()}", "warn"),)))
+    course: list[Line] = []
+    attempt = facts.attempt
+    if history.came and attempt is not None and attempt.started_at is not None:
+        room, begin = width - 2, attempt.started_at
+        took = max(facts.took_seconds(drawing.now), 60.0)
+        counts = history.counts(begin, begin + took, max(10, min(60, room // 2)))
+        seconds = counts[1][0]
+        drawn = Series(
+            points=counts,
+            span=(0.0, took),
+            role="running" if facts.run.is_live else "dim",
+            number=lambda value: f"{value:.0f}",
+            floor=0.0,
+            steps=True,
+        )
+        rows = max(3, min(6, height // 4))
+        plotted = chart(drawn, room, rows, drawing.signs, ascii_only=drawing.signs.bar_parts == " ")
+        course = [
+            Line(),
+            Line(((f"  calls per {wording.span(seconds)}", "dim"),)),
+            *map(Line, plotted),
+        ]
+    # In few lines the last calls are more useful than the charts.
+    is_short = height < _LINES_FOR_COURSE
+    lines += [] if is_short else course
+    most_used = sorted(spent.models, key=lambda each: (-each.input_tokens, each.model))
+    drawing = Drawing(drawing.now, drawing.signs)
+    names = "model provider calls failed in cached to_cache out reasoned cost"
+    models = Table(MODEL_USE.columns(names), most_used, width, drawing)
+    lines += [Line(), models.heading()]
+    lines += [models.line(each, key=("model", *MODEL_USE.key(each))) for each in most_used]
+    # The table above names the model if all calls are of one.
+    model = " model" if len(most_used) > 1 else ""
+    names = f"came{model} outcome status in cached out reasoned first total problem"
+    number = facts.attempt.number if facts.attempt is not None else 0
+    calls = [CallRow(number, call) for call in history.last]
+    table = Table(
+        CALL.columns(names, came={"title": "last calls", "width": 10}, status={"title": ""}),
+        calls,
+        width,
+        drawing,
+    )
+    lines += [Line(), table.heading()]
+    lines += [table.line(row, key=("call", CALL.key(row))) for row in reversed(calls)]
+    return [*lines, *(course if is_short else []), *traffic]
+
+
+def _traffic(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
+    """List the traffic through the proxy, counted in bytes only; empty without a proxy."""
+    if not facts.traffic:
+        return []
+    table = Table(TRAFFIC.fields, facts.traffic, width, Drawing(0.0, drawing.signs))
+    lines = [table.line(each, key=("host", TRAFFIC.key(each))) for each in facts.traffic]
+    return [Line(), table.heading(), *lines]
+
+
+def _why_no_calls(facts: RunFacts) -> str:
+    conditions = facts.sweep.conditions
+    if conditions.models.gateway:
+        return "no model call yet"
+    if conditions.network == "models":
+        return "calls pass by the proxy, where bytes alone are counted; --gateway counts tokens too"
+    return "model calls are not counted: the sweep was launched without --gateway"
+
+
+def _caveats(facts: RunFacts) -> Iterable[str]:
+    """Yield notes about figures that are unknown or estimated."""
+    spent = facts.latest_spending
+    if spent.unpriced:
+        yield f"no price of {named(spent.unpriced)}: name it in [model_prices] of config.toml"
+    if facts.price_problem:
+        yield facts.price_problem
+    if spent.estimated:
+        yield f"~ tokens of {plural(spent.estimated, 'call')} are an estimate: no provider has reported them"
+    earlier = facts.spending.calls - spent.calls
+    if earlier:
+        cost = money(facts.spending.least_cost - spent.least_cost)
+        yield f"earlier attempts: {plural(earlier, 'call')}, {cost}"
+
+
+def _budgets(facts: RunFacts, drawing: Drawing) -> Iterable[Line]:
+    """Draw how much of each budget of the run is used."""
+    budget, spent = facts.sweep.conditions.models.budget, facts.latest_spending
+    kinds: tuple[tuple[float, float | None, Callable[[float], str]], ...] = (
+        (spent.charged, budget.usd, money),
+        (spent.tokens, budget.tokens, lambda count: f"{many(int(count))} tokens"),
+        (spent.calls, budget.calls, lambda count: f"{count:,.0f} calls"),
+    )
+    for used, limit, number in kinds:
+        if limit:
+            share = used / limit
+            role: Role = "bad" if share >= 1 else "warn" if share >= MOST_OF_BUDGET else "running"
+            full, empty = bar(share, 20, drawing.signs)
+            left = (
+                f" {100 * min(share, 9.99):.0f} % of {number(limit)}, {number(max(0.0, limit - used))} left"
+            )
+            yield Line((("  budget ", "dim"), (full, role), (empty, "faint"), (left, "text")))
+
+
+def _pace(history: CallHistory, dot: Piece, width: int, drawing: Drawing) -> Pieces:
+    """Write the state of the last call, and the typical duration of calls."""
+    if not history.last:
+        return (("  reading calls", "dim"),)
+    call = history.last[-1]
+    ago = wording.age(drawing.now - call.at - call.seconds)
+    parts: list[Pieces] = [
+        (
+            (f"  last call {'now' if ago == 'now' else f'{ago} ago'}, ", "dim"),
+            (call.outcome.value, "dim" if call.outcome is CallOutcome.OK else "warn"),
+        )
+    ]
+    for name, typical in (
+        ("first byte", history.typical_first_seconds()),
+        ("whole call", history.typical_seconds()),
+    ):
+        if typical is not None:
+            median, most = typical
+            parts.append(((f"{name} {median:.2f} s, 95 % below {most:.2f} s", "dim"),))
+    return joined(parts, dot, width)
+
+
+class CallsPane(Pane):
+    """Model calls."""
+
+    name = "calls"
+    is_growing = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = CallHistory()
+
+    def read(self, facts: RunFacts) -> CallHistory:
+        """Read the calls added since the last time."""
+        return read_calls(facts, self.data)
+
+    def lines(self, view: PaneView) -> list[Line]:
+        """Draw totals, budgets, calls over time and the last calls."""
+        return _calls(view.facts, self.data, view.width, view.height, view.drawing)

@@ -1,0 +1,75 @@
+"""The files in the directory of a run's latest attempt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlebench_console.console import wording
+from mlebench_console.console.pieces import Line
+from mlebench_console.console.roles import Drawing
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.screens.logs import FileScreen
+from mlebench_console.console.screens.run.pane import Pane, PaneView
+from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.views.run import MOST_ENTRIES, FileEntry, Listing, RunFacts, read_listing
+
+if TYPE_CHECKING:
+    from mlebench_console.console.tui.base_app import BaseApp
+
+
+def _files(listing: Listing, width: int, drawing: Drawing) -> list[Line]:
+    """List the attempt's directory; the names are untrusted."""
+    table = Table(_file_columns(drawing), listing.entries, width, drawing)
+    lines = [table.heading(), *(table.line(entry, key=entry.path) for entry in listing.entries)]
+    note = f"  only the first {MOST_ENTRIES} are shown"
+    return [*lines, Line(((note, "dim"),))] if listing.is_cut else lines
+
+
+def _size_or_kind(entry: FileEntry) -> str:
+    if entry.kind == "folder":  # whose name ends in a slash
+        return ""
+    return wording.size(entry.bytes) if entry.kind == "file" else entry.kind
+
+
+def _file_columns(drawing: Drawing) -> list[Column[FileEntry]]:
+    def age(entry: FileEntry) -> str:
+        return "" if entry.kind == "folder" else wording.age(drawing.now - entry.changed_at)
+
+    return [
+        Column("name", lambda entry: f"{'  ' * entry.depth}{plain(entry.name)}", 10, grows=80),
+        Column("size", _size_or_kind, 9, right=True, role="dim"),
+        Column("changed", age, 7, right=True, role="dim"),
+    ]
+
+
+class FilesPane(Pane):
+    """The files in the directory of the latest attempt."""
+
+    name = "files"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = Listing()
+
+    def read(self, facts: RunFacts) -> Listing:
+        """List the files."""
+        return read_listing(facts)
+
+    def lines(self, view: PaneView) -> list[Line]:
+        """Draw the list."""
+        return _files(self.data, view.width, view.drawing)
+
+    def opens(self, facts: RunFacts) -> bool:
+        """Return whether there is a directory."""
+        return facts.attempt is not None
+
+    def open(self, app: BaseApp, facts: RunFacts, key: object) -> None:
+        """Open the file under the cursor."""
+        if facts.attempt is None or not isinstance(key, str):
+            return
+        kind = next((entry.kind for entry in self.data.entries if entry.path == key), "")
+        if kind == "file":
+            app.push_screen(FileScreen(Path(key)))
+        else:
+            app.say(f"a {kind} can't be opened" if kind else "the file no longer exists")
