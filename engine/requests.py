@@ -390,7 +390,7 @@ class StopBuild(Request, kind="image.stop"):
 
 
 @dataclass(frozen=True)
-class LookedAt:
+class NewResults:
     """An attempt whose directory has new results of a layer of detectors."""
 
     attempt_id: int
@@ -401,7 +401,7 @@ class LookedAt:
 class RecordIntegrity(Request, kind="integrity.record"):
     """Take the results of detectors into the state."""
 
-    looked_at: tuple[LookedAt, ...]
+    results: tuple[NewResults, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.integrity.judged_runs import DetectorRow
     from mlebench_console.engine.integrity.material import ExaminedRun
     from mlebench_console.engine.places import Places
-    from mlebench_console.engine.requests import LookedAt
+    from mlebench_console.engine.requests import NewResults
     from mlebench_console.state.database import Database
     from mlebench_console.state.integrity import RunIntegrity
     from mlebench_console.state.records import Run
@@ -503,7 +503,7 @@ def run_ids_of(database: Database, experiment: str | None, runs: Collection[int]
 
 
 def take_in(
-    places: Places, looked_at: Iterable[LookedAt], total: int, layer: Layer, *, at_once: int = _AT_ONCE
+    places: Places, looked_at: Iterable[NewResults], total: int, layer: Layer, *, at_once: int = _AT_ONCE
 ) -> None:
     """Have the engine store the findings, some runs at a time, and show the progress."""
     from mlebench_console.engine.control import ask
@@ -513,7 +513,7 @@ def take_in(
     waiting = iter(looked_at)
     done = 0
     while batch := tuple(islice(waiting, at_once)):
-        ask(places, RecordIntegrity(looked_at=batch))
+        ask(places, RecordIntegrity(results=batch))
         done += len(batch)
         tell(done, total)
     tell(total, total)

@@ -88,15 +88,15 @@ def file(places: Places, request: Request, *, in_seconds: float = 0.0) -> int:
             "the engine is not running", "nothing was changed", "Start it: mlebench-console engine start"
         )
     now = time.time()
-    with closing(database.open_for_requests(places.state_dir)) as bus:
+    with closing(database.open_for_requests(places.state_dir)) as state:
         not_before = now + in_seconds if in_seconds else None
-        return file_request(bus, request, author=author(), now=now, not_before=not_before)
+        return file_request(state, request, author=author(), now=now, not_before=not_before)
 
 
 def withdraw(places: Places, number: int) -> bool:
     """Withdraw a request; return False if it was already done."""
-    with closing(database.open_for_requests(places.state_dir)) as bus:
-        return requests.withdraw(bus, number, by=author(), now=time.time())
+    with closing(database.open_for_requests(places.state_dir)) as state:
+        return requests.withdraw(state, number, by=author(), now=time.time())
 
 
 def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Answer:
@@ -105,7 +105,7 @@ def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Ans
     Raises:
         Problem: as for `ask`.
     """
-    with closing(database.open_for_reading(places.state_dir)) as bus:
+    with closing(database.open_for_reading(places.state_dir)) as state:
         now = time.monotonic()
         give_up, look_at = now + wait_seconds, now + _LOOK_SECONDS
         seen = -1
@@ -115,8 +115,8 @@ def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Ans
                 look_at = time.monotonic() + _LOOK_SECONDS
                 # Checked before the answer is read: an engine may answer and then end.
                 is_running = locks.is_held(lock_path(places))
-            version = bus.data_version()
-            answered = requests.get(bus, number) if version != seen else None
+            version = state.data_version()
+            answered = requests.get(state, number) if version != seen else None
             seen = version
             if answered is not None and answered.state is RequestState.DONE:
                 return Answer(**answered.answer)

@@ -16,9 +16,9 @@ from statistics import median
 
 from mlebench_console.engine.integrity.code import Call, SourceFile, Text
 from mlebench_console.engine.integrity.material import ExaminedRun, read_lines
-from mlebench_console.engine.integrity.results import Detector, is_current, keep, look_with
+from mlebench_console.engine.integrity.results import Detector, is_current, keep, run_detectors
 from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids, sample_of
-from mlebench_console.engine.requests import LookedAt
+from mlebench_console.engine.requests import NewResults
 from mlebench_console.environment.container.traffic import Traffic
 from mlebench_console.environment.gateway.records import NOT_SENT, read_calls
 from mlebench_console.environment.runner import protocol
@@ -555,13 +555,13 @@ DETECTORS = (
 
 def look(
     chosen: Sequence[ExaminedRun], known: Mapping[int, RunIntegrity], clock: Clock
-) -> Iterator[LookedAt]:
+) -> Iterator[NewResults]:
     """Run all detectors on the runs whose results are not current, save the results, and yield each finished run."""
     versions = {one.name: one.version for one in DETECTORS}
     for subject in chosen:
         before = known.get(subject.run.id)
         if before is None or not is_current(before, versions, subject.content):
-            yield keep(subject, Layer.FACTS, look_with(DETECTORS, Layer.FACTS, subject, clock))
+            yield keep(subject, Layer.FACTS, run_detectors(DETECTORS, Layer.FACTS, subject, clock))
 
 
 def _own_predictions(subject: ExaminedRun) -> Predictions | None:

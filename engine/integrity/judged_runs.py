@@ -30,7 +30,7 @@ from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.engine.integrity.results import is_current, keep
 from mlebench_console.engine.integrity.texts import texts_of
 from mlebench_console.engine.integrity.windows import Window, most_telling, windows_of
-from mlebench_console.engine.requests import LookedAt
+from mlebench_console.engine.requests import NewResults
 from mlebench_console.foundation.clock import Clock, run_group_stamp
 from mlebench_console.foundation.files import csv_text, write_text
 from mlebench_console.foundation.problems import writing
@@ -98,7 +98,7 @@ def _detectors(questions: Sequence[JudgeQuestion]) -> tuple[str, ...]:
 
 def look(
     chosen: Sequence[JudgedRun], endpoint: Endpoint, questions: Sequence[JudgeQuestion], clock: Clock
-) -> Iterator[LookedAt]:
+) -> Iterator[NewResults]:
     """Judge runs, save the results in their directories, and yield each finished run.
 
     Raises:

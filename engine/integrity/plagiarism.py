@@ -25,7 +25,7 @@ from mlebench_console.engine.integrity.kernels import (
 from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.engine.integrity.results import is_current, keep
 from mlebench_console.engine.integrity.winnowing import Hashes, Likeness, Tokens
-from mlebench_console.engine.requests import LookedAt
+from mlebench_console.engine.requests import NewResults
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
 
@@ -77,7 +77,7 @@ def look(
     known: Mapping[int, RunIntegrity],
     clock: Clock,
     kernels: Path,
-) -> Iterator[LookedAt]:
+) -> Iterator[NewResults]:
     """Compare runs without current results with kernels and other runs, and yield each finished run.
 
     Args:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from mlebench_console.engine.integrity.material import ExaminedRun
-from mlebench_console.engine.requests import Answer, LookedAt, RecordIntegrity, ReviewFinding
+from mlebench_console.engine.requests import Answer, NewResults, RecordIntegrity, ReviewFinding
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.files import reading_untrusted, write_json
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem, writing
@@ -41,7 +41,7 @@ class Detector:
     look: Callable[[ExaminedRun], Iterable[Finding]]
 
 
-def look_with(
+def run_detectors(
     detectors: Sequence[Detector], layer: Layer, subject: ExaminedRun, clock: Clock
 ) -> list[DetectorResult]:
     """Run detectors on a run; the failure of one becomes the problem of its result, and does not stop the others."""
@@ -87,7 +87,7 @@ def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str, *
     return True
 
 
-def keep(subject: ExaminedRun, layer: Layer, results: Sequence[DetectorResult]) -> LookedAt:
+def keep(subject: ExaminedRun, layer: Layer, results: Sequence[DetectorResult]) -> NewResults:
     """Save results in the attempt's directory, without changing those of the layer's other detectors.
 
     The request `integrity.record` with the returned value takes them into the state.
@@ -103,7 +103,7 @@ def keep(subject: ExaminedRun, layer: Layer, results: Sequence[DetectorResult]) 
     with writing(path):
         path.parent.mkdir(exist_ok=True)
         write_json(path, [asdict(one) for one in results], durable=False)
-    return LookedAt(subject.attempt.id, layer)
+    return NewResults(subject.attempt.id, layer)
 
 
 def kept(folder: Path, layer: Layer) -> tuple[DetectorResult, ...]:
@@ -133,11 +133,11 @@ class IntegrityRequests:
     def record(self, request: RecordIntegrity, _by: str) -> Answer:
         """Take saved results of attempts into the state."""
         state_dir = self._database.path.parent
-        for one in request.looked_at:
+        for one in request.results:
             attempt = runs.attempt(self._database, one.attempt_id)
             results = kept(state_dir / attempt.directory, one.layer)
             integrity.replace_results(self._database, attempt.id, one.layer, results)
-        return Answer(f"results of {len(request.looked_at)} attempts are recorded")
+        return Answer(f"results of {len(request.results)} attempts are recorded")
 
     def review(self, request: ReviewFinding, by: str) -> Answer:
         """Record a person's review of a finding."""

@@ -34,7 +34,7 @@ def look_at(database: Database, run_id: int) -> int:
     known = integrity.of_runs(database, [run_id])
     done = tuple(facts.look(subjects(database, [run_id]), known, CLOCK))
     if done:
-        IntegrityRequests(database, CLOCK).record(RecordIntegrity(looked_at=done), "me")
+        IntegrityRequests(database, CLOCK).record(RecordIntegrity(results=done), "me")
     return len(done)
 
 
@@ -108,7 +108,7 @@ def test_what_is_damaged_beside_a_run_is_refused(borrowed: tuple[Database, int])
     path = subject.folder / "integrity" / "facts.json"
     path.write_text(json.dumps([{"detector": 1}]))
     with pytest.raises(DataProblem, match="can't be read"):
-        IntegrityRequests(database, CLOCK).record(RecordIntegrity(looked_at=(done,)), "me")
+        IntegrityRequests(database, CLOCK).record(RecordIntegrity(results=(done,)), "me")
 
 
 def test_a_removed_sweep_takes_its_findings_and_reviews_along(borrowed: tuple[Database, int]) -> None:
