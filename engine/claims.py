@@ -21,7 +21,7 @@ from typing import ClassVar
 from mlebench_console.engine.space import naming_full_disks
 from mlebench_console.foundation.problems import StateProblem
 
-BEAT_SECONDS = 15.0
+HEARTBEAT_SECONDS = 15.0
 _STALE_SECONDS = 180.0
 _MODE = 0o664
 _TRIES = 5
@@ -59,13 +59,13 @@ def claimed(path: Path, what: str) -> Iterator[None]:
     me = _me()
     _take(path, me, what)
     ended = threading.Event()
-    beating = threading.Thread(target=_beat, args=(path, ended), daemon=True)
-    beating.start()
+    heartbeat = threading.Thread(target=_keep_touching, args=(path, ended), daemon=True)
+    heartbeat.start()
     try:
         yield
     finally:
         ended.set()
-        beating.join()
+        heartbeat.join()
         if _read(path) == me:
             path.unlink(missing_ok=True)
 
@@ -154,8 +154,8 @@ def _age(path: Path) -> float:
         probe.unlink()
 
 
-def _beat(path: Path, ended: threading.Event) -> None:
-    while not ended.wait(BEAT_SECONDS):
+def _keep_touching(path: Path, ended: threading.Event) -> None:
+    while not ended.wait(HEARTBEAT_SECONDS):
         with suppress(OSError):  # the file system hangs or the claim was taken over: the release finds out
             os.utime(path)
 

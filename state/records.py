@@ -477,6 +477,11 @@ class Dataset:
     demo: bool = False
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Its competition and edition, which identify it."""
+        return self.competition_id, self.edition
+
+    @property
     def problem(self) -> ProblemRecord | None:
         """Its problem, or what it waits for."""
         if not self.problem_code:

@@ -43,7 +43,7 @@ from mlebench_console.state.database import exists, open_for_reading
 from mlebench_console.state.event_records import DatasetPruned, DatasetVerified, Event
 from mlebench_console.state.records import DatasetState, DatasetStep, VerificationKind
 
-_LOOK_SECONDS = 0.25
+_POLL_SECONDS = 0.25
 _STARTED_AGAIN = "The engine has ended; it is started again, and continues."
 _ANSWER_SECONDS = 600.0
 _BAR_CELLS = 16
@@ -71,12 +71,12 @@ def prepare_by_engine(
                 found += _prepare_and_watch(used, request, show)
         except KeyboardInterrupt:
             if used is places:
-                say_on_stderr(_what_goes_on(places))
+                say_on_stderr(_after_interrupt(places))
             raise
     return found
 
 
-def _what_goes_on(places: Places) -> str:
+def _after_interrupt(places: Places) -> str:
     if status(places).running:
         return "The engine continues; 'mlebench-console datasets stop --all' stops it."
     return "No engine is running; 'mlebench-console engine start' continues with what was requested."
@@ -96,7 +96,7 @@ def _prepare_and_watch(places: Places, request: PrepareDatasets, show: Display) 
     """Request datasets, and return when the work on all of them has ended."""
     _ask(places, request)
     while True:
-        seen = _look(places, request.competition_ids, request.edition)
+        seen = _read_rows(places, request.competition_ids, request.edition)
         show(seen)
         busy = tuple(row.competition_id for row in seen if row.is_busy)
         if not busy:
@@ -105,7 +105,7 @@ def _prepare_and_watch(places: Places, request: PrepareDatasets, show: Display) 
             # Whatever killed it: what it was doing waits in the state, and asking again adds nothing.
             say_on_stderr(_STARTED_AGAIN)
             _ask(places, replace(request, competition_ids=busy))
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def verify_and_watch(
@@ -116,7 +116,7 @@ def verify_and_watch(
     _ask(places, VerifyDatasets(competition_ids=tuple(ids), edition=edition, verification=kind))
     ended: set[str] = set()
     while True:
-        seen = _look(places, ids, edition)
+        seen = _read_rows(places, ids, edition)
         for row in seen:
             if row.competition_id not in ended and not row.is_verifying:
                 ended.add(row.competition_id)
@@ -131,7 +131,7 @@ def verify_and_watch(
         if len(ended) == len(ids):
             return
         ensure_running(places)  # it takes up by itself what it was to verify
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, DatasetPruned]:
@@ -144,7 +144,7 @@ def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, DatasetPr
     asked = False
     while missing := [one for one in names if one not in found]:
         if asked and status(places).running:
-            time.sleep(_LOOK_SECONDS / 5)
+            time.sleep(_POLL_SECONDS / 5)
         else:
             for wanted, ids in groupby(sorted(missing, key=names.__getitem__), key=names.__getitem__):
                 request = PruneDatasets(competition_ids=tuple(ids), parts=tuple(wanted), keep_going=True)
@@ -157,7 +157,7 @@ def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, DatasetPr
     return found
 
 
-def _look(places: Places, ids: Sequence[str], edition: str) -> tuple[DatasetRow, ...]:
+def _read_rows(places: Places, ids: Sequence[str], edition: str) -> tuple[DatasetRow, ...]:
     """Read the states of datasets, in the order given."""
     with closing(open_for_reading(places.state_dir)) as opened:
         rows = {row.key: row for row in dataset_rows(opened)}
@@ -202,7 +202,7 @@ class PlainLines:
     """Print a line whenever a dataset enters another step, waits, or is finished."""
 
     def __init__(self) -> None:
-        self._said: dict[str, str] = {}
+        self._printed: dict[str, str] = {}
         self._first_with: dict[str, str] = {}
         self._waiting_since: float | None = None
 
@@ -216,8 +216,8 @@ class PlainLines:
                 self._waiting_since = kaggle.unreachable_since
         for row in seen:
             line = self._line(row)
-            if line and self._said.get(row.competition_id) != line:
-                self._said[row.competition_id] = line
+            if line and self._printed.get(row.competition_id) != line:
+                self._printed[row.competition_id] = line
                 (say_on_stderr if row.state in _FAILED else say)(f"{row.competition_id}: {line}")
         sys.stdout.flush()
 
@@ -283,7 +283,7 @@ def progress_display(
 
 
 def _cells(step: DatasetStep, rates: Rates) -> tuple[str, ...]:
-    """Return the progress of a step, with its rate since the last look."""
+    """Return the progress of a step, with its rate since it was last measured."""
     pace = rates.measure((step.competition_id, step.name), step.done, step.total, time.monotonic())
     count = wording.size if step.unit == "bytes" else "{:,.0f}".format
     bar = amount = rate = ""

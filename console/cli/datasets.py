@@ -263,7 +263,7 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
     if json:
         say_json([asdict(one) for one in found])
         return
-    said = {
+    access_texts = {
         AccessState.OPEN: "may be downloaded",
         AccessState.RULES: "accept the rules",
         AccessState.GONE: "no longer available",
@@ -273,7 +273,7 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
         [
             (
                 one.competition_id,
-                said.get(one.state, one.problem),
+                access_texts.get(one.state, one.problem),
                 wording.size(one.bytes),
                 (one.url if one.state is AccessState.RULES else "") or "",
             )

@@ -613,11 +613,15 @@ class _Detail:
             ("bronze", cuts.bronze, "bronze"),
             ("median", cuts.median, "dim"),
         )
-        told: list[Piece] = [(f"{name} {wording.score(value, 9)}  ", role) for name, value, role in medals]
+        cut_offs: list[Piece] = [
+            (f"{name} {wording.score(value, 9)}  ", role) for name, value, role in medals
+        ]
         if cuts.num_teams:
-            told.append((f"of {cuts.num_teams:,} teams", "dim"))
-        together = _LABEL + 3 + width_of(told) <= self.width
-        for place, row in enumerate([told] if together else [told[:2], told[2:4], told[4:]]):
+            cut_offs.append((f"of {cuts.num_teams:,} teams", "dim"))
+        is_one_line = _LABEL + 3 + width_of(cut_offs) <= self.width
+        for place, row in enumerate(
+            [cut_offs] if is_one_line else [cut_offs[:2], cut_offs[2:4], cut_offs[4:]]
+        ):
             yield _label("" if place else "cut-offs"), *row
         for place, text in enumerate(found.defects_in(edition_named(self.row.edition))):
             for number, part in enumerate(self._lines_of(text)):

@@ -15,7 +15,7 @@ from mlebench_console.state import datasets
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import KaggleState
 
-_LOOK_SECONDS = 2.0
+_CREDENTIALS_SECONDS = 2.0
 _NOTED_SECONDS = 60.0
 
 
@@ -31,7 +31,7 @@ class Outage:
         self._database = database
         self._clock = clock
         self._refused: tuple[Credentials, ...] | None = None
-        self._looked_at = float("-inf")
+        self._credentials_read_at = float("-inf")
 
     @property
     def state(self) -> KaggleState:
@@ -90,7 +90,7 @@ class Outage:
 
     def _has_other_credentials(self) -> bool:
         now = self._clock.monotonic()
-        if self._refused is None or now - self._looked_at < _LOOK_SECONDS:
+        if self._refused is None or now - self._credentials_read_at < _CREDENTIALS_SECONDS:
             return False
-        self._looked_at = now
+        self._credentials_read_at = now
         return self._refused != find_credentials()

@@ -179,7 +179,7 @@ def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]
     }
 
     def place(dataset: Dataset) -> tuple[float, int, bool, float, float]:
-        size = sizes.get((dataset.competition_id, dataset.edition))
+        size = sizes.get(dataset.key)
         known = registry.get(dataset.competition_id).size_gb
         by_facts = float("inf") if known is None else known * 1e9
         awaited = dataset.competition_id in wanted
@@ -195,5 +195,5 @@ def next_stage(database: Database, dataset: Dataset, data_dir: Path) -> str:
     options = dataset.options
     if options.mirror or options.source or folder.has_raw_data:
         return PREPARE
-    steps = datasets.steps(database, dataset.competition_id, dataset.edition)
+    steps = datasets.steps(database, *dataset.key)
     return DOWNLOAD if access_of(dataset.state, steps) is AccessState.OPEN else CHECK

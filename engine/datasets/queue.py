@@ -86,7 +86,7 @@ class _Work:
         tries: whether it is the one that tries if Kaggle can be reached again.
         needs: bytes of the disk that it will still use, as far as known.
         loaded: bytes of a download at its last progress.
-        is_heard: whether its progress has shown that Kaggle answers.
+        has_answered: whether Kaggle has answered, as its progress shows.
     """
 
     dataset: Dataset
@@ -97,7 +97,7 @@ class _Work:
     shared_disk: bool
     needs: int = 0
     loaded: int | None = None
-    is_heard: bool = False
+    has_answered: bool = False
     step: str = ""
     reported_at: float = 0.0
     unreported: Progressed | None = None
@@ -175,9 +175,9 @@ class DatasetQueue:
             # all checks come before downloads, so that the operator learns early which rules to accept
             free[DOWNLOAD] = 0
         waiting = datasets.in_state(self._database, DatasetState.WAITING)
-        may_ask, tries = self._who_may_ask(waiting)
+        may_ask, tries = self._may_ask_kaggle(waiting)
         for dataset in by_priority(self._database, waiting):
-            key = _key(dataset)
+            key = dataset.key
             if (key in self._blocked and self._blocked[key]()) or self._others_did_it(dataset):
                 continue
             if not is_due_for_kaggle(dataset.retry_at, self._clock.now()):
@@ -211,7 +211,7 @@ class DatasetQueue:
     def stop(self, dataset: Dataset) -> None:
         """Stop working on a dataset, or remove it from the queue; downloaded data stay."""
         for number, work in self._working.items():
-            if _key(work.dataset) == _key(dataset):
+            if work.dataset.key == dataset.key:
                 work.cancelled = True
                 self._pool.cancel(number)
                 return
@@ -227,7 +227,7 @@ class DatasetQueue:
 
     def refresh(self) -> None:
         """Record which datasets are prepared on the disk, by any program, and which are gone."""
-        known = {(one.competition_id, one.edition): one for one in datasets.all_datasets(self._database)}
+        known = {one.key: one for one in datasets.all_datasets(self._database)}
         for dataset in known.values():
             if dataset.state is DatasetState.PREPARED and self._is_gone(dataset):
                 self.records.gone(dataset)
@@ -277,7 +277,7 @@ class DatasetQueue:
             del self._working[news.number]
         return True
 
-    def _who_may_ask(self, waiting: Sequence[Dataset]) -> tuple[bool, bool]:
+    def _may_ask_kaggle(self, waiting: Sequence[Dataset]) -> tuple[bool, bool]:
         """Return whether jobs may send requests to Kaggle now, and whether only one may, to try if it is reachable."""
         since = self._outage.state.unreachable_since
         if since is None:
@@ -319,7 +319,7 @@ class DatasetQueue:
         """Return how many bytes of the disk a stage will use, as far as that is known beforehand."""
         folder = dataset_folder(registry.get(dataset.competition_id), self._data_dir)
         if stage is DOWNLOAD:
-            steps = datasets.steps(self._database, dataset.competition_id, dataset.edition)
+            steps = datasets.steps(self._database, *dataset.key)
             total = next(
                 (step.total for step in steps if step.name == DOWNLOAD and step.unit == "bytes"), None
             )
@@ -349,7 +349,7 @@ class DatasetQueue:
 
     def _others_did_it(self, dataset: Dataset) -> bool:
         """Return whether another user has prepared it while we waited for their claim, and record that."""
-        key = _key(dataset)
+        key = dataset.key
         if key not in self._blocked or self._next_stage(dataset) is None or not self._is_ready(dataset):
             return False
         del self._blocked[key]
@@ -380,9 +380,9 @@ class DatasetQueue:
         self._working[self._pool.start(task, wanted)] = work
 
     def _take_progress(self, work: _Work, news: Progressed) -> None:
-        if work.asks and not work.is_heard and news.step == DOWNLOAD and news.total:
+        if work.asks and not work.has_answered and news.step == DOWNLOAD and news.total:
             self._outage.answered(tried=work.tries)
-            work.is_heard, work.tries = True, False
+            work.has_answered, work.tries = True, False
         now = self._clock.monotonic()
         if news.step == DOWNLOAD and news.total:
             work.needs = max(0, news.total - news.done)
@@ -401,7 +401,7 @@ class DatasetQueue:
 
     def _take_end(self, work: _Work, news: Ended) -> None:
         dataset = work.dataset
-        self._hear_of_kaggle(work, news)
+        self._note_kaggle(work, news)
         if work.cancelled:
             self.records.stopped(dataset)
         elif news.lost or news.signal:
@@ -430,7 +430,7 @@ class DatasetQueue:
             case _:
                 self.records.failed(work.dataset, work.step or work.stage, problem, state_after(problem))
 
-    def _hear_of_kaggle(self, work: _Work, news: Ended) -> None:
+    def _note_kaggle(self, work: _Work, news: Ended) -> None:
         """Record what the end of a job says about Kaggle; a killed job says nothing."""
         if not work.asks or work.cancelled or news.lost or news.signal:
             return
@@ -478,7 +478,7 @@ class DatasetQueue:
         self.records.put_back(dataset, problem)
         if isinstance(problem, Claimed):
             not_before = self._clock.monotonic() + _CLAIMED_SECONDS
-            self._blocked[_key(dataset)] = lambda: self._clock.monotonic() < not_before
+            self._blocked[dataset.key] = lambda: self._clock.monotonic() < not_before
             return
         # Files of a failed preparation are removed; a partial download stays and is resumed.
         before = free_bytes(self._data_dir) if work.stage is DOWNLOAD else work.free_before
@@ -489,7 +489,7 @@ class DatasetQueue:
                 return False  # it may fit when no other job uses space at the same time
             return free_bytes(self._data_dir) < before + _MORE_SPACE_BYTES
 
-        self._blocked[_key(dataset)] = too_full
+        self._blocked[dataset.key] = too_full
 
 
 class Verifications:
@@ -521,7 +521,7 @@ class Verifications:
             if step.name == CHECKSUM and step.state in (StepState.WAITING, StepState.WORKING)
         }
         prepared = datasets.in_state(self._database, DatasetState.PREPARED)
-        self._waiting.extend(each for each in prepared if _key(each) in open_)
+        self._waiting.extend(each for each in prepared if each.key in open_)
 
     def ask(self, dataset: Dataset, kind: VerificationKind) -> None:
         """Queue a verification, unless the dataset is being verified or waits for it."""
@@ -531,7 +531,7 @@ class Verifications:
 
     def knows(self, dataset: Dataset) -> bool:
         """Return whether a dataset is being verified or waits for it."""
-        return any(_key(each) == _key(dataset) for each in (*self._waiting, *self._working.values()))
+        return any(each.key == dataset.key for each in (*self._waiting, *self._working.values()))
 
     def step(self, capacity: int) -> None:
         """Start waiting verifications, up to `capacity` at once."""
@@ -547,11 +547,11 @@ class Verifications:
 
     def stop(self, dataset: Dataset) -> None:
         """Stop the verification of a dataset."""
-        for each in [each for each in self._waiting if _key(each) == _key(dataset)]:
+        for each in [each for each in self._waiting if each.key == dataset.key]:
             self._waiting.remove(each)
             self._records.not_verified(each)
         for number, each in self._working.items():
-            if _key(each) == _key(dataset):
+            if each.key == dataset.key:
                 self._stopped.add(number)
                 self._pool.cancel(number)
 
@@ -598,7 +598,3 @@ def _waits_for_space(needed: int) -> DiskFull:
 def _needs_kaggle(dataset: Dataset, stage: str) -> bool:
     """Return whether the job of a stage sends requests to Kaggle."""
     return stage in (CHECK, DOWNLOAD) or dataset.options.descriptions == KAGGLE
-
-
-def _key(dataset: Dataset) -> tuple[str, str]:
-    return dataset.competition_id, dataset.edition

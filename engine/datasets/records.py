@@ -46,7 +46,7 @@ class DatasetRecords:
     def offered(self, dataset: Dataset, size: int | None) -> None:
         """Record that Kaggle offers it; it waits to be downloaded."""
         with self._database.transaction():
-            datasets.set_retry(self._database, dataset.competition_id, dataset.edition)
+            datasets.set_retry(self._database, *dataset.key)
             self._finish(dataset, CHECK)
             self._set_step(dataset, DOWNLOAD, Progress(StepState.WAITING, 0, size, "bytes" if size else ""))
             self._set_state(dataset, DatasetState.WAITING)
@@ -54,14 +54,14 @@ class DatasetRecords:
     def fetched(self, dataset: Dataset) -> None:
         """Record that its zip is downloaded; it waits to be prepared."""
         with self._database.transaction():
-            datasets.set_retry(self._database, dataset.competition_id, dataset.edition)
+            datasets.set_retry(self._database, *dataset.key)
             self._finish(dataset, DOWNLOAD)
             self._set_state(dataset, DatasetState.WAITING)
 
     def prepared(self, dataset: Dataset, bytes_on_disk: int | None, *, demo: bool) -> None:
         """Record that it is prepared, from real or demo data."""
         with self._database.transaction():
-            datasets.set_demo(self._database, dataset.competition_id, dataset.edition, demo)
+            datasets.set_demo(self._database, *dataset.key, demo)
             for step in self._steps(dataset):
                 if step.state not in (StepState.SKIPPED, StepState.DONE):  # keeps the end times of done steps
                     self._finish(dataset, step.name)
@@ -99,8 +99,7 @@ class DatasetRecords:
             self.put_back(dataset, why)
             datasets.set_retry(
                 self._database,
-                dataset.competition_id,
-                dataset.edition,
+                *dataset.key,
                 failures=failures,
                 failing_since=now if dataset.failing_since is None else dataset.failing_since,
                 retry_at=now + seconds,
@@ -143,7 +142,7 @@ class DatasetRecords:
     def to_verify(self, dataset: Dataset, kind: VerificationKind) -> None:
         """Record that it waits to be verified."""
         with self._database.transaction():
-            datasets.set_verification(self._database, dataset.competition_id, dataset.edition, kind)
+            datasets.set_verification(self._database, *dataset.key, kind)
             self._set_step(dataset, CHECKSUM, Progress(StepState.WAITING, note="to be verified"))
 
     def verifying(self, dataset: Dataset, news: Progressed) -> None:
@@ -191,7 +190,7 @@ class DatasetRecords:
                 self._set_step(dataset, name, Progress(StepState.DONE, total, step.total, step.unit))
 
     def _steps(self, dataset: Dataset) -> list[DatasetStep]:
-        return datasets.steps(self._database, dataset.competition_id, dataset.edition)
+        return datasets.steps(self._database, *dataset.key)
 
     def _set_state(
         self,
@@ -203,8 +202,7 @@ class DatasetRecords:
     ) -> None:
         datasets.set_state(
             self._database,
-            dataset.competition_id,
-            dataset.edition,
+            *dataset.key,
             state,
             now=self._clock.now(),
             problem=None if problem is None else problem.record,
@@ -213,9 +211,7 @@ class DatasetRecords:
 
     def _set_problem(self, dataset: Dataset, problem: ProblemRecord | None) -> None:
         now = self._clock.now()
-        datasets.set_problem(self._database, dataset.competition_id, dataset.edition, problem, now=now)
+        datasets.set_problem(self._database, *dataset.key, problem, now=now)
 
     def _set_step(self, dataset: Dataset, name: str, progress: Progress) -> None:
-        datasets.set_step(
-            self._database, dataset.competition_id, dataset.edition, name, progress, now=self._clock.now()
-        )
+        datasets.set_step(self._database, *dataset.key, name, progress, now=self._clock.now())

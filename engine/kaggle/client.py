@@ -52,7 +52,7 @@ _ROWS_A_PAGE = 200
 _BLOCK = (
     1 << 17
 )  # small, because requests returns only full blocks, and progress must show on a slow line too
-_MOST_SAID = 200
+_MOST_CHARACTERS = 200
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 # After this many interruptions with little data each, a connection counts as making no progress.
 _GAINS_MUCH = 1 << 20
@@ -256,11 +256,11 @@ class Kaggle:
         This starts and cancels a download, because only that shows whether the rules are accepted.
         """
 
-        def look() -> int | None:
+        def ask_size() -> int | None:
             with self.data(competition_id) as response:
                 return response.size
 
-        return self.retry(look)
+        return self.retry(ask_size)
 
     def retry(self, call: Callable[[], Answer], gained: Callable[[], int] = lambda: 0) -> Answer:
         """Call until it succeeds, or the patience is over.
@@ -420,8 +420,8 @@ def retrying(
                 failures, since = 0, now
             failures += 1
             seconds = BACKOFF.seconds(failures, at_least=trouble.retry_after or 0.0)
-            gets_on = bytes_gained > 0 and failures <= _MOST_SMALL_GAINS
-            if now + seconds - since > patience and not gets_on:
+            is_progressing = bytes_gained > 0 and failures <= _MOST_SMALL_GAINS
+            if now + seconds - since > patience and not is_progressing:
                 raise
             wait(seconds, trouble.why)
 
@@ -571,7 +571,7 @@ def _message(response: requests.Response) -> str:
         message = response.json().get("message", "")
     except (ValueError, AttributeError):
         return ""
-    return " ".join(str(message).split())[:_MOST_SAID].rstrip(".")
+    return " ".join(str(message).split())[:_MOST_CHARACTERS].rstrip(".")
 
 
 def _reason(error: BaseException) -> str:

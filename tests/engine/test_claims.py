@@ -64,7 +64,7 @@ def test_a_holder_on_another_host_is_believed_as_long_as_its_heart_beats(path: P
 
 
 def test_a_held_claim_is_touched(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(claims, "HEARTBEAT_SECONDS", 0.01)
     with claimed(path, "leaves"):
         os.utime(path, (1, 1))
         while path.stat().st_mtime == 1:
