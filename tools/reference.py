@@ -36,7 +36,7 @@ from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, 
 from mlebench_console.environment.gateway.records import ModelCall
 from mlebench_console.environment.runner.code_snapshots import KeptFile, LeftOut
 from mlebench_console.foundation.fields import fields_of, flat_fields
-from mlebench_console.state.event_records import Event
+from mlebench_console.state.event_records import DATA, Event
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep, SweepCounts, SweepSpec
 from mlebench_console.state.usage.model_calls import ModelUse
 from mlebench_console.state.usage.network_use import NetworkUse
@@ -76,12 +76,17 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     (
         "runs show",
         "one run with `attempts_made` (each with `validations` and `last_validation_at`), `submissions_made`, "
-        "`events` (`kind` is a code, `detail` the data of its kind or null, `times` how often), `model_use`,"
-        " `network_use` (bytes by allowed host, as the proxy has counted them),"
+        "`events` (as in `events`), `model_use`, `network_use` (bytes by allowed host, as the proxy has counted them),"
         " and `spending`: its model calls' `calls`, `errors`, `limited`, `refused`, `estimated`,"
         " tokens, `cost` (null where a price is not known), `least_cost` (of what has a price), `currency`,"
         " `models_without_price`",
-        (Attempt, Submission, Event, ModelUse, NetworkUse),
+        (Attempt, Submission, ModelUse, NetworkUse),
+    ),
+    (
+        "events",
+        "a list of events, oldest first, each with `seed` and `severity`; `kind` is a code, `times` counts repetitions,"
+        " `detail` is null or, by the kind, one of the others",
+        (Event, *dict.fromkeys(DATA.values())),
     ),
     (
         "runs calls",
