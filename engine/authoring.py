@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import csv
 import hashlib
-import json
 import os
 import random
 import shutil
@@ -33,6 +32,7 @@ from mlebench_console.engine.checks import Check, Health
 from mlebench_console.engine.datasets.preparing import prepare
 from mlebench_console.engine.grading.report import SCORE_DECIMALS
 from mlebench_console.engine.images.building import PACKAGES_OF_THE_GRADER
+from mlebench_console.foundation.files import write_json
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
 from mlebench_console.foundation.workers import Ended, ReportProgress, WorkerPool
 from mlebench_console.state.records import PreparationOptions
@@ -42,7 +42,6 @@ _ANSWERED = ("scored", "rejected", "not_csv", "too_large")
 _LONGEST_MESSAGE = 500
 _SLOW_SECONDS = 1.0
 _SLOW_FACTOR = 2.0
-_BLOCK = 1 << 20
 _OURS = "description.md"  # no task writes it
 # Small, because vectors are kept in repositories.
 _MOST_RAW_BYTES = 5_000_000
@@ -65,11 +64,11 @@ def check(
     try:
         task = registry.load_task(competition)
     except Problem as problem:
-        yield Check(Health.FAIL, problem.cause, _trace_of(problem), name="task")
+        yield _failed("task", problem.cause, _trace_of(problem))
         return
     missing = [name for name in ("prepare", "grade") if not callable(getattr(task, name, None))]
     if missing:
-        yield Check(Health.FAIL, f"task.py has no function {' and no '.join(missing)}", name="task")
+        yield _failed("task", f"task.py has no function {' and no '.join(missing)}")
         return
     before = _times_of(raw)
     # another hash seed, so that sets have another order than in this process
@@ -83,9 +82,7 @@ def check(
         capture_output=True,
     )
     with closing(again) as pool:
-        for edition in EDITIONS:
-            if edition == "corrected" and competition.excluded:
-                continue
+        for edition in _editions_of(competition):
             with tempfile.TemporaryDirectory(prefix="competition-check-") as work:
                 for found in _EditionCheck(
                     competition, edition, raw, parameters, Path(work), pool
@@ -93,9 +90,12 @@ def check(
                     yield replace(found, name=f"{found.name}, edition {edition}")
     changed = [name for name, now in _times_of(raw).items() if before.get(name) != now]
     if changed:
-        yield Check(
-            Health.FAIL, f"prepare has written to the raw folder: {', '.join(changed[:3])}", name="raw data"
-        )
+        yield _failed("raw data", f"prepare has written to the raw folder: {', '.join(changed[:3])}")
+
+
+def _editions_of(competition: Competition) -> list[Edition]:
+    """Return the editions that have the competition."""
+    return [edition for edition in EDITIONS if edition == "v1" or not competition.excluded]
 
 
 def _check_files(competition: Competition) -> Iterator[Check]:
@@ -109,24 +109,22 @@ def _check_files(competition: Competition) -> Iterator[Check]:
     ]
     absent = _absent_in_containers(competition)
     if absent:
-        yield Check(
-            Health.WARN,
+        yield _warning(
+            "imports",
             f"grading containers have no {', '.join(absent)}: import it inside prepare, or submissions can only be"
             " graded and validated outside containers",
-            name="imports",
         )
     if marked:
-        yield Check(Health.FAIL, f"{TODO} is left in {'; '.join(marked)}", name="facts")
+        yield _failed("facts", f"{TODO} is left in {'; '.join(marked)}")
     elif not competition.metric.formula:
-        yield Check(Health.FAIL, "metric.formula is empty", name="facts")
+        yield _failed("facts", "metric.formula is empty")
     elif not registry.is_own(competition) and competition.id not in registry.splits()[competition.complexity]:
-        yield Check(
-            Health.FAIL,
+        yield _failed(
+            "facts",
             f"complexity is {competition.complexity!r}, but {competition.complexity} in splits.toml does not list it",
-            name="facts",
         )
     else:
-        yield Check(Health.OK, f"valid and complete; {registry.source_of(competition)}", name="facts")
+        yield _ok("facts", f"valid and complete; {registry.source_of(competition)}")
 
 
 def _absent_in_containers(competition: Competition) -> list[str]:
@@ -163,7 +161,7 @@ class _EditionCheck:
         try:
             first = self._prepare()
         except _Failure as failure:
-            yield Check(Health.FAIL, failure.found, failure.trace, name="prepare")
+            yield _failed("prepare", failure.found, failure.trace)
             return
         yield first
         yield from self._check_secrecy()
@@ -189,7 +187,7 @@ class _EditionCheck:
         except Problem as problem:
             raise _Failure(str(problem), _trace_of(problem)) from problem
         except Exception as error:
-            raise _Failure(_named(error), traceback.format_exc()) from error
+            raise _Failure(f"{type(error).__name__}: {error}", traceback.format_exc()) from error
         seconds = time.perf_counter() - began
         again = _prepare_elsewhere(
             self.pool,
@@ -209,18 +207,13 @@ class _EditionCheck:
         )
         differing = sorted(name for name in sums.keys() | other.keys() if sums.get(name) != other.get(name))
         if differing:
-            return Check(
-                Health.FAIL,
+            return _failed(
+                "prepare",
                 f"{', '.join(differing[:3])} {'differ' if len(differing) > 1 else 'differs'} when the same data are"
                 " prepared twice: prepare depends on the order of a set, on the time, or on unseeded random numbers",
-                name="prepare",
             )
         size = sum(path.stat().st_size for path in self.prepared.rglob("*") if path.is_file())
-        return Check(
-            Health.OK,
-            f"the same twice: {len(sums)} files, {size:,} bytes, in {seconds:.2f} s",
-            name="prepare",
-        )
+        return _ok("prepare", f"the same twice: {len(sums)} files, {size:,} bytes, in {seconds:.2f} s")
 
     def _check_secrecy(self) -> Iterator[Check]:
         """Check that no public table contains the answers of test rows."""
@@ -247,11 +240,7 @@ class _EditionCheck:
             )
             if revealed > len(truth) // 2:
                 name = path.relative_to(self.prepared)
-                yield Check(
-                    Health.FAIL,
-                    f"{name} reveals the {', '.join(values)} of {revealed} test rows",
-                    name="secrecy",
-                )
+                yield _failed("secrecy", f"{name} reveals the {', '.join(values)} of {revealed} test rows")
 
     # correct submissions
 
@@ -262,33 +251,30 @@ class _EditionCheck:
         if best.score is None:
             yield self._ungraded(f"the perfect submission ({name})", best)
             if best.outcome == "rejected" and self.competition.files.gold_submission is None:
-                yield Check(
-                    Health.FAIL,
+                yield _failed(
+                    "perfect submission",
                     "the answers are not a valid submission: have prepare write one and declare it as"
                     " files.gold_submission",
-                    name="perfect submission",
                 )
             return
         medal = cut.medal(round(best.score, SCORE_DECIMALS))
         if medal != "gold":
-            yield Check(
-                Health.FAIL,
+            yield _failed(
+                "perfect submission",
                 f"{name} scores {best.score:g}, which earns {medal or 'no medal'}: the cut-offs, metric.direction"
                 " or grade are wrong",
-                name="perfect submission",
             )
         else:
-            yield Check(Health.OK, f"{name} scores {best.score:g}, gold", name="perfect submission")
+            yield _ok("perfect submission", f"{name} scores {best.score:g}, gold")
         sample = self._judge(self._sample)
         if sample.outcome not in _ANSWERED:
             yield self._ungraded("the sample submission", sample)
         elif sample.score is None:
-            yield Check(Health.WARN, f"it is refused: {sample.message}", name="sample submission")
+            yield _warning("sample submission", f"it is refused: {sample.message}")
         elif sample.score < best.score if cut.is_lower_better else sample.score > best.score:
-            yield Check(
-                Health.FAIL,
+            yield _failed(
+                "sample submission",
                 f"it scores {sample.score:g}, better than a perfect one: metric.direction is wrong",
-                name="sample submission",
             )
         else:
             medal = cut.medal(round(sample.score, SCORE_DECIMALS))
@@ -325,27 +311,22 @@ class _EditionCheck:
             try:
                 validated = self._judge(path, form_only=True)
             except Problem as problem:
-                return Check(Health.FAIL, str(problem), self._advice(), name="validation")
+                return _failed("validation", str(problem), self._advice())
             if validated.outcome not in _ANSWERED:
-                line = line_at_fault(self.competition, validated.detail)
-                return Check(
-                    Health.FAIL,
+                return _failed(
+                    "validation",
                     f"{name} can't be validated for agents: grade needs something from the answers that the sample"
                     " submission, which replaces them, does not have:"
-                    f" {_last_line(validated.detail)}{f' ({line})' if line else ''}",
+                    f" {self._fault_in(validated)}",
                     self._advice(),
-                    name="validation",
                 )
             if validated.outcome != "scored" and self._judge(path).outcome == "scored":
-                return Check(
-                    Health.FAIL,
+                return _failed(
+                    "validation",
                     f"{name} is graded, but the validation for agents refuses it: {validated.message}",
                     self._advice(),
-                    name="validation",
                 )
-        return Check(
-            Health.OK, "submissions are validated for agents with public data alone", name="validation"
-        )
+        return _ok("validation", "submissions are validated for agents with public data alone")
 
     def _advice(self) -> str:
         """Suggest a `stand_in_answers` function with the columns of the answers."""
@@ -400,36 +381,30 @@ class _EditionCheck:
                 depending.append(name)
         if unanswered:
             first = next(iter(unanswered.values()))
-            line = line_at_fault(self.competition, first.detail)
-            why = _last_line(first.detail) if first.detail else f"its message is {first.message!r}"
-            yield Check(
-                Health.FAIL,
+            why = self._fault_in(first) or f"its message is {first.message!r}"
+            yield _failed(
+                "hostile submissions",
                 f"{len(unanswered)} of {len(forms)} get neither a score nor a one-line reason:"
-                f" {_listed(list(unanswered))}; the first: {why}{f' ({line})' if line else ''}",
+                f" {_listed(list(unanswered))}; the first: {why}",
                 first.detail,
-                name="hostile submissions",
             )
         else:
-            yield Check(
-                Health.OK,
-                f"{len(forms)} forms: {valid} scored, {len(forms) - valid} refused",
-                name="hostile submissions",
+            yield _ok(
+                "hostile submissions", f"{len(forms)} forms: {valid} scored, {len(forms) - valid} refused"
             )
         if not with_form:
             return
         if depending:
-            yield Check(
-                Health.FAIL,
+            yield _failed(
+                "secrecy of answers",
                 f"the validation for agents depends on the answers, for {len(depending)} forms: {_listed(depending)}",
-                name="secrecy of answers",
             )
         else:
-            yield Check(Health.OK, "no validation depends on the answers", name="secrecy of answers")
+            yield _ok("secrecy of answers", "no validation depends on the answers")
         if differing:
-            yield Check(
-                Health.WARN,
+            yield _warning(
+                "validation and grading",
                 f"validation and grading disagree on {len(differing)} forms: {_listed(differing)}",
-                name="validation and grading",
             )
 
     def _other_answers(self) -> tuple[Path, Path]:
@@ -456,7 +431,7 @@ class _EditionCheck:
         try:
             text = description(competition, self.edition)
         except DataProblem as problem:
-            yield Check(Health.FAIL, str(problem), name="description")
+            yield _failed("description", str(problem))
             return
         faults = list(faults_of(text, competition, self.prepared / "public"))
         try:
@@ -467,10 +442,9 @@ class _EditionCheck:
         if not example:
             faults.append("its section Submission has no example between ```")
         elif unknown := [name for name in example[0] if name not in (*sample[0], "...")]:
-            yield Check(
-                Health.FAIL,
+            yield _failed(
+                "description",
                 f"its example has the columns {', '.join(unknown)}, which the sample submission does not have",
-                name="description",
             )
         elif with_form and "..." not in example[0]:  # "..." replaces columns if there are too many
             validated = self._judge(self._with_example(example, sample), form_only=True)
@@ -481,13 +455,9 @@ class _EditionCheck:
                     f"the values of its example are not valid in the first rows: {validated.message}"
                 )
         for fault in faults:
-            yield Check(Health.WARN, fault, name="description")
+            yield _warning("description", fault)
         if not faults:
-            yield Check(
-                Health.OK,
-                "it describes files, metric and submission; its example is valid",
-                name="description",
-            )
+            yield _ok("description", "it describes files, metric and submission; its example is valid")
 
     def _with_example(self, example: Sequence[Sequence[str]], sample: Sequence[Sequence[str]]) -> Path:
         """Write the sample submission with the example's columns, and its values in the first rows, without its ids."""
@@ -526,14 +496,25 @@ class _EditionCheck:
         )
 
     def _ungraded(self, what: str, judgement: Judgement) -> Check:
+        fault = self._fault_in(judgement) or judgement.message
+        return _failed("grade", f"{what} is not graded: {fault}", judgement.detail)
+
+    def _fault_in(self, judgement: Judgement) -> str:
+        """Return the error that ended the grader, and the line of the task; empty where it gave an answer."""
         line = line_at_fault(self.competition, judgement.detail)
-        found = _last_line(judgement.detail) if judgement.detail else judgement.message
-        return Check(
-            Health.FAIL,
-            f"{what} is not graded: {found}{f' ({line})' if line else ''}",
-            judgement.detail,
-            name="grade",
-        )
+        return f"{_last_line(judgement.detail)}{f' ({line})' if line else ''}"
+
+
+def _ok(name: str, text: str) -> Check:
+    return Check(Health.OK, text, name=name)
+
+
+def _warning(name: str, text: str) -> Check:
+    return Check(Health.WARN, text, name=name)
+
+
+def _failed(name: str, text: str, more: str = "") -> Check:
+    return Check(Health.FAIL, text, more, name=name)
 
 
 class _Failure(Exception):
@@ -609,19 +590,22 @@ def write_vectors(
         made = Path(work, "vectors")
         (made / "submissions").mkdir(parents=True)
         options = PreparationOptions(str(raw), verify=False)
-        prepared = prepare(competition_id, data_dir=Path(work, "v1"), parameters=parameters, options=options)
-        _write_json(made / "prepared.json", _described(prepared))
-        if not competition.excluded:
-            corrected = prepare(
+        folders = {
+            edition: prepare(
                 competition_id,
-                data_dir=Path(work, "corrected"),
-                edition="corrected",
+                data_dir=Path(work, edition),
+                edition=edition,
                 parameters=parameters,
                 options=options,
             )
-            _write_json(made / "prepared_corrected.json", _described(corrected))
+            for edition in _editions_of(competition)
+        }
+        for edition, name in (("v1", "prepared.json"), ("corrected", "prepared_corrected.json")):
+            if edition in folders:
+                write_json(made / name, _described(folders[edition]))
+        prepared = folders["v1"]
         if parameters:
-            _write_json(made / "parameters.json", dict(parameters))
+            write_json(made / "parameters.json", dict(parameters))
         sample = (prepared / competition.sample_submission).read_bytes()
         perfect = prepared / (competition.files.gold_submission or competition.answers)
         forms = dict(hostile_forms(sample, random.Random(SEED)))  # noqa: S311 no secret depends on it
@@ -640,7 +624,7 @@ def write_vectors(
                 )
             case = {"submission": path.name, "expect": "invalid" if found.score is None else "score"}
             cases.append(case if found.score is None else {**case, "score": found.score})
-        _write_json(made / "cases.json", cases)
+        write_json(made / "cases.json", cases)
         _write_tar(raw, made / "raw.tar.gz")
         target.mkdir(parents=True, exist_ok=True)
         shutil.copytree(made, folder)
@@ -709,10 +693,6 @@ def _write_tar(folder: Path, target: Path) -> None:
             archive.add(path, path.relative_to(folder).as_posix(), recursive=False, filter=plain)
 
 
-def _write_json(path: Path, document: Any) -> None:
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-
-
 def _times_of(folder: Path) -> dict[str, tuple[int, int]]:
     return {
         path.relative_to(folder).as_posix(): (path.stat().st_size, path.stat().st_mtime_ns)
@@ -741,10 +721,6 @@ def _trace_of(problem: Problem) -> str:
     """Return the traceback of a problem's cause, if that was an error in code; else an empty text."""
     cause = problem.__cause__
     return "".join(traceback.format_exception(cause)) if cause and not isinstance(cause, Problem) else ""
-
-
-def _named(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _last_line(detail: str) -> str:
