@@ -116,8 +116,6 @@ _SCORINGS: Mapping[MetricName, _Scoring] = {
         guessed=CutOffs(0.1, 0.2, 0.3, 1.0),
     ),
 }
-METRICS: tuple[MetricName, ...] = tuple(_SCORINGS)
-"""The metrics that a draft can be scored by."""
 
 
 def write_draft(draft: Draft, home: Path) -> Path:

@@ -353,14 +353,14 @@ def _trial_columns(found: ExperimentFacts, seeds: int, width: int, drawing: Draw
 
         return Column(f"seed {place + 1}", trial, _CELL, gap=1, chosen=True)
 
-    by_name = {one.competition_id: one.costs for one in found.insight.model_costs_by_competition}
+    costs_of = found.insight.model_costs_by_competition
 
     def tokens(name: str) -> str:
-        costs = by_name.get(name)
+        costs = costs_of.get(name)
         return "" if costs is None or not costs.measured else f"{many(costs.tokens_per_run)} tokens"
 
     def cost(name: str) -> str:
-        costs = by_name.get(name)
+        costs = costs_of.get(name)
         if costs is None or not costs.measured:
             return ""
         return "unknown cost" if costs.per_run is None else f"{money(costs.per_run)} a run"
@@ -374,7 +374,7 @@ def _trial_columns(found: ExperimentFacts, seeds: int, width: int, drawing: Draw
     columns: list[Column[str]] = [Column("competition", str, 14, grows=48), *map(seed, range(seeds))]
     columns.append(Column("medals", medals, 6, drop=1, right=True))
     columns.append(Column("bronze", partial(_bronze, drawing=drawing), 10, drop=2, right=True, role="dim"))
-    if by_name and width >= _WIDE:
+    if costs_of and width >= _WIDE:
         columns.append(Column("", cost, 16, drop=3, right=True, role="dim"))
         columns.append(Column("", tokens, 14, drop=4, right=True, role="dim"))
     return columns

@@ -191,7 +191,7 @@ def write_mlebench_format(
 
     As in MLE-bench, an undecided answer is an empty cell, and counts as no in the summary.
     """
-    columns = {f"{_PREFIX}{one.id}": f"{one.kind}_{one.column}" for one in questions}
+    columns = {f"{_PREFIX}{one.id}": one.column for one in questions}
     heading = ["competition_id", "submission_path"]
     heading += [name for column in columns.values() for name in (column, f"{column}_binarized")]
     lines: list[list[object]] = [list(heading)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -44,8 +44,6 @@ _POWER = 0.8
 _SEEDS = (1, 2, 3, 5, 10, 20)
 # The fewest seeds from which a competition is flagged.
 _ENOUGH_SEEDS = 3
-# The cap of the plotted score: one far beyond the cut-off of gold would squeeze all others together.
-_FURTHEST = 150.0
 
 
 # The chance of at least one success in k seeds
@@ -316,57 +314,11 @@ def cost_of(effort: Effort, prices: Prices) -> Cost | None:
 # What models cost
 
 
-@dataclass(frozen=True)
-class PricedRun:
-    """A run and the cost of its model calls in US dollars.
-
-    Attributes:
-        percent_to_gold: where its score lies between the median (0) and the cut-off of gold (100), in percent; 0
-            without a score or at the median or below, at most 150.
-    """
-
-    competition_id: str
-    ending: str
-    cost: float
-    percent_to_gold: float
-
-
-@dataclass(frozen=True)
-class CompetitionCosts:
-    """The costs of the model calls of one competition's runs."""
-
-    competition_id: str
-    costs: Costs
-
-
-def priced_runs(evidence: Evidence) -> tuple[PricedRun, ...]:
-    """List the runs whose result counts and whose cost is known, the cheapest first."""
-    found = []
-    for trial in evidence.trials:
-        spending = None if trial.costs is None or not trial.counts else trial.costs.measured
-        if spending is not None and spending.cost is not None:
-            percent = _percent_to_gold(trial)
-            found.append(PricedRun(trial.competition_id, ending_of(trial), spending.cost, percent))
-    return tuple(sorted(found, key=lambda run: run.cost))
-
-
-def _percent_to_gold(trial: Trial) -> float:
-    cuts = registry.get(trial.competition_id).thresholds
-    if trial.score is None or not math.isfinite(trial.score):
-        return 0.0
-    if cuts.gold == cuts.median:
-        return 100.0 if trial.has(Measure.GOLD) else 0.0
-    return min(_FURTHEST, max(0.0, 100.0 * (trial.score - cuts.median) / (cuts.gold - cuts.median)))
-
-
-def costs_by_competition(evidence: Evidence) -> tuple[CompetitionCosts, ...]:
-    """List the costs of model calls by competition, most tokens per run first, without those that made no calls."""
-    found = [
-        CompetitionCosts(name, costs)
-        for name in evidence.competitions
-        if (costs := costs_of(evidence, name)) is not None and costs.spending.calls
-    ]
-    return tuple(sorted(found, key=lambda one: -(one.costs.tokens_per_run or 0.0)))
+def costs_by_competition(evidence: Evidence) -> dict[str, Costs]:
+    """Return the costs of model calls by competition, most tokens per run first, without those that made no calls."""
+    costs = {name: costs_of(evidence, name) for name in evidence.competitions}
+    with_calls = {name: one for name, one in costs.items() if one is not None and one.spending.calls}
+    return dict(sorted(with_calls.items(), key=lambda item: -(item[1].tokens_per_run or 0.0)))
 
 
 # All of it together
@@ -391,7 +343,7 @@ class Insight:
     cost: Cost | None
     flags: tuple[Flag, ...]
     model_costs: Costs | None = None
-    model_costs_by_competition: tuple[CompetitionCosts, ...] = ()
+    model_costs_by_competition: Mapping[str, Costs] = field(default_factory=dict)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List the measures that have numbers as pairs of a name and a text, without endings and flags."""
@@ -449,7 +401,7 @@ class Insight:
             document["effort"][name] = getattr(self.effort, name)
         document["model_costs"] = None if self.model_costs is None else self.model_costs.document()
         document["model_costs_by_competition"] = {
-            one.competition_id: one.costs.document() for one in self.model_costs_by_competition
+            name: costs.document() for name, costs in self.model_costs_by_competition.items()
         }
         return document
 

@@ -246,15 +246,14 @@ def _plots(evidence: Evidence, row: Row) -> str:
 def _model_costs(insight: Insight) -> str:
     """Return the table of model calls by competition; an unknown cost is written as such."""
     lines = []
-    for one in insight.model_costs_by_competition:
-        costs = one.costs
+    for name, costs in insight.model_costs_by_competition.items():
         per_run, per_medal = (
             "unknown" if costs.priced == 0 else "-" if value is None else f"{value:,.2f}"
             for value in (costs.per_run, costs.per_medal)
         )
         measured = f"{costs.measured} of {costs.runs}"
         tokens = f"{costs.tokens_per_run or 0:,.0f}"
-        lines.append((one.competition_id, measured, f"{costs.spending.calls:,}", tokens, per_run, per_medal))
+        lines.append((name, measured, f"{costs.spending.calls:,}", tokens, per_run, per_medal))
     headings = (
         "competition",
         "runs counted",

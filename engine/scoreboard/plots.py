@@ -16,13 +16,13 @@ from mlebench_console.engine.scoreboard.aggregation import by_category, costs_of
 from mlebench_console.engine.scoreboard.insight import (
     ENDINGS,
     costs_by_competition,
+    ending_of,
     endings_by_split,
     pass_at_k,
-    priced_runs,
     shorter_limits,
     stability_of,
 )
-from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Row, Standing
+from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Row, Standing, Trial
 from mlebench_console.engine.scoreboard.timeline import Bar, MarkKind, Timeline, time_ticks
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import visible
@@ -32,6 +32,10 @@ from mlebench_console.state.lifecycle import Outcome, RunState
 _XY_KINDS = ("line", "points")
 # The fewest points of a series for which a plot is drawn: a line needs two.
 _FEWEST = {"line": 2, "bars": 1, "stacked": 1, "points": 1}
+
+
+# The cap of the plotted score: one far beyond the cut-off of gold would squeeze all others together.
+_FURTHEST = 150.0
 
 
 @dataclass(frozen=True)
@@ -151,17 +155,30 @@ def _detectable(evidence: Evidence) -> Plot:
 
 
 def _score_by_cost(evidence: Evidence) -> Plot:
-    found = priced_runs(evidence)
+    """Return the runs whose result counts and whose cost is known."""
     medals = (Measure.GOLD.value, Measure.SILVER.value, Measure.BRONZE.value)
-    named: dict[str, list[tuple[float, float]]] = {}
-    for run in found:
-        named.setdefault(run.ending if run.ending in medals else "no medal", []).append(
-            (run.cost, run.percent_to_gold)
-        )
-    series = tuple(PlotSeries(name, tuple(named[name])) for name in (*medals, "no medal") if name in named)
-    title = f"Score against cost, {len(found)} runs whose cost is known"
+    points: dict[str, list[tuple[float, float]]] = {name: [] for name in (*medals, "no medal")}
+    for trial in evidence.trials:
+        spending = None if trial.costs is None or not trial.counts else trial.costs.measured
+        if spending is not None and spending.cost is not None:
+            ending = ending_of(trial)
+            points[ending if ending in medals else "no medal"].append(
+                (spending.cost, _percent_to_gold(trial))
+            )
+    series = tuple(PlotSeries(name, tuple(sorted(some))) for name, some in points.items() if some)
+    title = f"Score against cost, {sum(map(len, points.values()))} runs whose cost is known"
     y_label = "score: 0 at the median or below, 100 at gold"
     return Plot("cost", title, "points", f"{CURRENCY} for a run's model calls", y_label, series)
+
+
+def _percent_to_gold(trial: Trial) -> float:
+    """Return where a score lies between the median, 0, and gold, 100; 0 without a score, and at most `_FURTHEST`."""
+    cuts = registry.get(trial.competition_id).thresholds
+    if trial.score is None or not math.isfinite(trial.score):
+        return 0.0
+    if cuts.gold == cuts.median:
+        return 100.0 if trial.has(Measure.GOLD) else 0.0
+    return min(_FURTHEST, max(0.0, 100.0 * (trial.score - cuts.median) / (cuts.gold - cuts.median)))
 
 
 def _medals_by_dollars(evidence: Evidence) -> Plot:
@@ -183,13 +200,13 @@ def _medals_by_dollars(evidence: Evidence) -> Plot:
 
 
 def _tokens(evidence: Evidence) -> Plot:
-    every = costs_by_competition(evidence)
-    found = every[:_MOST_BARS]
-    cut = f", the {_MOST_BARS} with most" if len(every) > _MOST_BARS else ""
+    by_competition = costs_by_competition(evidence)
+    ticks = tuple(by_competition)[:_MOST_BARS]
+    cut = f", the {_MOST_BARS} with most" if len(by_competition) > _MOST_BARS else ""
     points = tuple(
-        (float(place), (one.costs.tokens_per_run or 0.0) / 1000) for place, one in enumerate(found)
+        (float(place), (by_competition[name].tokens_per_run or 0.0) / 1000)
+        for place, name in enumerate(ticks)
     )
-    ticks = tuple(one.competition_id for one in found)
     return Plot(
         "tokens",
         f"Tokens by competition{cut}",

@@ -154,7 +154,7 @@ class Harbours:
             PREPARED,
             PREPARED + '\n    (job.private / "test.csv").unlink()',
             "prepare, edition v1",
-            r"prepared without private/test\.csv: .* declares it as files\.answers",
+            r"private/test\.csv was not prepared: .* declares it as files\.answers",
             "",
         ),
         (

@@ -18,7 +18,7 @@ from mlebench_console.engine.scoreboard.export import (
     verify_bundle,
     write_bundle,
 )
-from mlebench_console.engine.scoreboard.insight import insight_of, priced_runs
+from mlebench_console.engine.scoreboard.insight import insight_of
 from mlebench_console.engine.scoreboard.model import Evidence
 from mlebench_console.engine.scoreboard.own_runs import find_evidence, own_evidence
 from mlebench_console.engine.scoreboard.page import page_of
@@ -175,17 +175,18 @@ def test_insight_tells_medals_for_money_and_tokens_by_competition(database: Data
     insight = insight_of(found)
     facts = dict(insight.facts())
     assert facts["medals for 100 dollars"] == "3.0, of 2 runs whose cost is known"
-    assert [one.competition_id for one in insight.model_costs_by_competition] == [LEAF, SPOOKY]
+    assert list(insight.model_costs_by_competition) == [LEAF, SPOOKY]
     assert insight.document()["model_costs_by_competition"][SPOOKY]["cost_per_run"] == pytest.approx(3)
-    empty, gold = priced_runs(found)
-    assert (empty.ending, empty.percent_to_gold) == ("no submission", 0.0)
-    assert 100 <= gold.percent_to_gold <= 150
 
 
 def test_costs_are_drawn_and_stand_on_the_page(database: Database) -> None:
     found = counted(database)
     drawn = {plot.key: plot for plot in plots_of(found, row_of(found))}
     assert {"cost", "medals-by-cost", "tokens"} <= drawn.keys()
+    gold, empty = drawn["cost"].series
+    assert (gold.name, empty.name) == ("gold", "no medal")
+    assert 100 <= gold.points[0][1] <= 150
+    assert empty.points[0][1] == 0.0
     picture = svg(drawn["cost"])
     assert picture.count("<circle") == 2
     assert "polyline" not in picture
