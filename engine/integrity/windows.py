@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -110,11 +110,13 @@ class NumberedLine:
         number: in its file, counted from 1.
         text: the shown text.
         hidden: a description of suspicious invisible characters that a model could read; empty without any.
+        hits: the names of the rules that match it.
     """
 
     number: int
     text: str
     hidden: str = ""
+    hits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -177,36 +179,35 @@ def hidden_text(text: str) -> str:
     return f"invisible characters: {', '.join(sorted(names)[:3]).lower()}"
 
 
-def lines_of(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[NumberedLine, tuple[str, ...]]]:
-    """Yield the shown lines of a file, each with the names of the rules that match it.
+def lines_of(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[NumberedLine]:
+    """Yield the shown lines of a file.
 
     An overwritten progress line is reduced to its last state, many lines that differ only in digits to the first and
     the last ones; long or encoded parts are cut out, except around matches of rules.
     """
     form, last, alike = "", None, 0
-    for line, found in _numbered(raw_lines, rules):
+    for line in _numbered(raw_lines, rules):
         this_form = _DIGITS.sub("0", line.text)
         if this_form == form and not line.hidden:
             alike += 1
             if alike >= _FOLD:
-                last = line, found
+                last = line
                 continue
         else:
             yield from _last_of(last, alike)
             form, last, alike = this_form, None, 1
-        yield line, found
+        yield line
     yield from _last_of(last, alike)
 
 
-def _numbered(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[NumberedLine, tuple[str, ...]]]:
+def _numbered(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[NumberedLine]:
     lines, number = iter(raw_lines), 0
     while batch := [_decoded(raw) for raw in islice(lines, _BATCH_LINES)]:
         texts = [shown(text) for text in batch]
         # One search for many lines, because most of them have no match.
-        hits = rules.found(texts)
-        for raw_text, text, found in zip(batch, texts, hits, strict=True):
+        for raw_text, text, hits in zip(batch, texts, rules.found(texts), strict=True):
             number += 1
-            yield NumberedLine(number, _cut(text, rules, has_hits=bool(found)), hidden_text(raw_text)), found
+            yield NumberedLine(number, _cut(text, rules, has_hits=bool(hits)), hidden_text(raw_text), hits)
 
 
 def _decoded(raw: bytes) -> str:
@@ -220,16 +221,13 @@ def _decoded(raw: bytes) -> str:
     return " / ".join([*([f"[{more:,} more states]"] if more > 0 else []), *last[-_MOST_OVERWRITTEN:]])
 
 
-def _last_of(
-    last: tuple[NumberedLine, tuple[str, ...]] | None, alike: int
-) -> Iterator[tuple[NumberedLine, tuple[str, ...]]]:
+def _last_of(last: NumberedLine | None, alike: int) -> Iterator[NumberedLine]:
     if last is None:
         return
-    line, found = last
     left_out = alike - _FOLD
     if left_out:
-        yield NumberedLine(line.number - left_out, f"[{left_out:,} more lines of this form]"), ()
-    yield line, found
+        yield NumberedLine(last.number - left_out, f"[{left_out:,} more lines of this form]")
+    yield last
 
 
 def _cut(text: str, rules: Rules, *, has_hits: bool) -> str:
@@ -269,8 +267,9 @@ def windows_of(
     for file in files:
         builder = builders.setdefault(file.kind, _Builder(file.kind, characters))
         numbers = (marked or {}).get(file.path, frozenset())
-        for line, hits in lines_of(file.lines, rules):
-            yield from builder.add(file.path, line, (*hits, MARKED) if line.number in numbers else hits)
+        for line in lines_of(file.lines, rules):
+            is_marked = line.number in numbers
+            yield from builder.add(file.path, replace(line, hits=(*line.hits, MARKED)) if is_marked else line)
         builder.end_file()
     for builder in builders.values():
         yield from builder.rest()
@@ -284,22 +283,22 @@ class _Builder:
         self._most = characters
         self._passages: list[Passage] = []
         self._path = ""
-        self._lines: list[tuple[NumberedLine, tuple[str, ...]]] = []
+        self._lines: list[NumberedLine] = []
         self._hits: dict[str, int] = {}
         self._size = 0
 
-    def add(self, path: str, line: NumberedLine, hits: tuple[str, ...]) -> Iterator[Window]:
+    def add(self, path: str, line: NumberedLine) -> Iterator[Window]:
         if self._size + _size(line) > self._most and self._size:
             overlap = self._overlap() if path == self._path else []
             yield from self.rest()
-            for one, its_hits in overlap:
-                self._take(one, its_hits)
+            for one in overlap:
+                self._take(one)
         self._path = path
-        self._take(line, hits)
+        self._take(line)
 
     def end_file(self) -> None:
-        if any(line.text.strip() for line, _ in self._lines):
-            self._passages.append(Passage(self._path, tuple(line for line, _ in self._lines)))
+        if any(line.text.strip() for line in self._lines):
+            self._passages.append(Passage(self._path, tuple(self._lines)))
         self._lines = []
 
     def rest(self) -> Iterator[Window]:
@@ -308,15 +307,15 @@ class _Builder:
             yield Window(self._kind, tuple(self._passages), dict(self._hits))
         self._passages, self._hits, self._size = [], {}, 0
 
-    def _take(self, line: NumberedLine, hits: tuple[str, ...]) -> None:
-        self._lines.append((line, hits))
+    def _take(self, line: NumberedLine) -> None:
+        self._lines.append(line)
         self._size += _size(line)
-        for name in (*hits, *([HIDDEN] if line.hidden else [])):
+        for name in (*line.hits, *([HIDDEN] if line.hidden else [])):
             self._hits[name] = self._hits.get(name, 0) + 1
 
-    def _overlap(self) -> list[tuple[NumberedLine, tuple[str, ...]]]:
+    def _overlap(self) -> list[NumberedLine]:
         kept, size = 0, 0
-        for line, _ in reversed(self._lines):
+        for line in reversed(self._lines):
             size += _size(line)
             if size > min(OVERLAP_CHARACTERS, self._most // 4):
                 break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import shutil
@@ -45,7 +44,7 @@ from mlebench_console.engine.scoreboard.model import (
     Trial,
 )
 from mlebench_console.foundation.clock import iso
-from mlebench_console.foundation.files import csv_text, write_json, write_text
+from mlebench_console.foundation.files import csv_text, file_hash, write_json, write_text
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import limit_text, names_of_limits, spreadsheet_text, visible
 
@@ -759,15 +758,10 @@ def report_of(trial: Trial, earned: frozenset[Measure], edition: str, run_id: st
 
 def _checksums(folder: Path) -> dict[str, dict[str, object]]:
     return {
-        str(path.relative_to(folder)): {"sha256": _sha256(path), "bytes": path.stat().st_size}
+        str(path.relative_to(folder)): {"sha256": file_hash(path), "bytes": path.stat().st_size}
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path != folder / MANIFEST
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 # A data frame for notebooks

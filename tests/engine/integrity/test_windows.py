@@ -29,7 +29,7 @@ RULES = Rules({"model": ["openai"], "web": ["https?://"]})
 
 
 def lines(content: bytes) -> list[tuple[int, str]]:
-    return [(line.number, line.text) for line, _ in lines_of(content.split(b"\n"), RULES)]
+    return [(line.number, line.text) for line in lines_of(content.split(b"\n"), RULES)]
 
 
 def file(content: bytes, path: str = "output/run.log", kind: Kind = "log") -> TextFile:
