@@ -10,7 +10,6 @@ from pathlib import Path
 from rich.cells import cell_len
 from textual.containers import Vertical
 from textual.fuzzy import FuzzySearch
-from textual.geometry import Size
 from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Input
@@ -18,9 +17,9 @@ from textual.widgets import Input
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, Edition
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Cell, Forms
 from mlebench_console.console.nouns.competition import competition
-from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
+from mlebench_console.console.nouns.grading import EARNED, GRADING, PastGrading
+from mlebench_console.console.nouns.outcomes import outcome_sign
 from mlebench_console.console.pieces import (
     Line,
     fitting,
@@ -29,19 +28,17 @@ from mlebench_console.console.pieces import (
     foreign_path,
     heading,
 )
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
-from mlebench_console.console.sanitize import plain
+from mlebench_console.console.roles import Piece, Pieces, Role, better_arrow
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.ruler import medal_role, ruler, to_next
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.grading import (
+    FileRow,
     GradedFile,
-    PastGrading,
-    SubmissionRow,
     file_signature,
     grade_file,
     past_grading,
@@ -50,7 +47,6 @@ from mlebench_console.console.views.grading import (
     write_past,
 )
 from mlebench_console.foundation.problems import Problem, UsageProblem
-from mlebench_console.state.lifecycle import Outcome
 
 Signature = tuple[int, ...] | None
 
@@ -58,6 +54,28 @@ _LOOK_SECONDS = 1.0
 # Reads from disks that do not respond can't be cancelled; with this many pending, no further read is started.
 _MOST_WAITING = 3
 _MOST_CHOICES = 8
+
+
+_LABEL = 14
+_MOST_DEFECTS = 4
+# The most lines of a text.
+_MOST_LINES = 4
+# In lower terminals each known defect has one line.
+_HIGH = 32
+# From this width on the history has dates beside times.
+_WIDE = 100
+_PURPOSE = (
+    "Grades one CSV file against the answers of a prepared dataset, as the submission of a run is graded; no agent "
+    "sees the score. What was graded is listed here."
+)
+_OUTCOMES = {
+    "no_file": "no submission file",
+    "not_csv": "not a table that can be read",
+    "too_large": "larger than any right submission",
+    "rejected": "refused by the competition's rules",
+    "grader_error": "so odd that its grader failed",
+    "limits_exceeded": "grading exceeded its limits",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +115,7 @@ class GradeScreen(ConsoleScreen):
 
     def body(self) -> Iterable[Widget]:
         """Return the report, the fields, the matching competitions, and the history."""
-        yield Painted(id="verdict")
+        yield GradingLines(id="verdict")
         yield Vertical(
             LabelledField(
                 "competition",
@@ -113,9 +131,9 @@ class GradeScreen(ConsoleScreen):
             ),
             id="form",
         )
-        yield Painted(id="metric")
-        yield LineList(id="history")
-        yield Painted(id="about")
+        yield GradingLines(id="metric")
+        yield GradingHistory(id="history")
+        yield GradingLines(id="about")
 
     def on_mount(self) -> None:
         """Read the history."""
@@ -156,7 +174,7 @@ class GradeScreen(ConsoleScreen):
 
     def on_line_list_opened(self) -> None:
         """Grade the file of the history's line again, or fill in the competition of the line."""
-        key = self.query_one("#history", LineList).key
+        key = self.query_one(GradingHistory).key
         if isinstance(key, PastGrading):
             self.fill_in(key.competition_id, key.path)
         elif isinstance(key, str):
@@ -258,7 +276,7 @@ class GradeScreen(ConsoleScreen):
 
     def label_of(self, key: Key) -> str:
         """Return the word for what a key would do now: in a field, in the history, or outside of both."""
-        history = self.query_one("#history", LineList) if self.is_composed() else None
+        history = self.query_one(GradingHistory) if self.is_composed() else None
         is_in_list = history is not None and history.has_focus
         if key.id == "grade.run" and history is not None and is_in_list:
             return "grade again" if isinstance(history.key, PastGrading) else "choose"
@@ -277,12 +295,13 @@ class GradeScreen(ConsoleScreen):
             lacks = "  not prepared" if self._is_unprepared(name) else ""
             choices.append(((name, "strong" if first else "dim"), (lacks, "warn"), (hint, "dim")))
         self.query_one("#choices", Painted).show(*choices)
+        about, verdict = self.query_one("#metric", GradingLines), self._verdict
         metric: list[Pieces] = []
         if chosen is not None:
-            metric.append(_metric_line(chosen, self._edition, width, self.app.drawing))
+            metric.append(about.metric(chosen, self._edition))
             if self._is_unprepared(chosen.id):
                 metric.append(_labelled("", ("its data are not prepared: Data prepares them", "warn")))
-        self.query_one("#metric", Painted).show(*metric)
+        about.show(*metric)
         watching: tuple[Pieces, ...] = ()
         if self._watched is not None:
             path, of = str(self._watched.path), f" for {self._watched.competition_id}"
@@ -292,21 +311,25 @@ class GradeScreen(ConsoleScreen):
             if room < 12:
                 of, room = "", room + len(of)  # the first field, or the history, shows the competition
             ends = foreign_path(path, max(10, room), ellipsis=signs.ellipsis).strip()
-            watching = (_line(f"watching {ends}{of}{after}", "running", width), ())
-        verdict = self.query_one("#verdict", Painted)
-        verdict.show(*watching, *self._hint(width), *self._result(width))
+            watching = (verdict.line(f"watching {ends}{of}{after}", "running"), ())
+        verdict.show(*watching, *self._hint(), *self._result())
         verdict.display = bool(verdict.text)
-        history = self.query_one("#history", LineList)
+        history = self.query_one(GradingHistory)
         has_room = self._asked is None and self._found is None
-        lines = _history(self._past, history.line_width, self.app.drawing, explains=has_room)
-        history.show([*lines, *_prepared_lines(self._prepared, history.line_width, self.app.drawing)])
+        lines = history.past(self._past, explains=has_room)
+        history.show([*lines, *history.prepared(self._prepared)])
         self._draw_about()
 
     def _draw_about(self) -> None:
         """Draw the full path and the problem of the history's line under the cursor."""
-        history = self.query_one("#history", LineList)
-        about = _past_lines(history.key, self.size.width) if history.has_focus else ()
-        self.query_one("#about", Painted).show(*about)
+        history = self.query_one(GradingHistory)
+        about = self.query_one("#about", GradingLines)
+        about.show(*(about.past(history.key) if history.has_focus else ()))
+
+    @property
+    def _verdict(self) -> GradingLines:
+        """The report on the file."""
+        return self.query_one("#verdict", GradingLines)
 
     def _typed(self) -> tuple[str, str]:
         """The typed competition and path."""
@@ -323,7 +346,7 @@ class GradeScreen(ConsoleScreen):
                 # Scroll a long path to its end, once the field's width is known.
                 self.call_after_refresh(field.action_end)
 
-    def _hint(self, width: int) -> tuple[Pieces, ...]:
+    def _hint(self) -> tuple[Pieces, ...]:
         """Return the hint for a form that was left half filled."""
         typed, path = self._typed()
         if self.focused is not None or bool(typed) == bool(path):
@@ -334,18 +357,18 @@ class GradeScreen(ConsoleScreen):
             f"{missing}: {key} goes back to the fields, digits switch screens",
             f"{missing}: {key} goes back",
         )
-        return (fitting([((f" {text}", "accent"),) for text in forms], width),)
+        return (fitting([((f" {text}", "accent"),) for text in forms], self.size.width),)
 
-    def _result(self, width: int) -> tuple[Pieces, ...]:
+    def _result(self) -> tuple[Pieces, ...]:
         if self._asked is not None:
             key = self.app.drawing.keys("grade.back")
             text = f"grading {self._asked.path.name}   {key} {key} waits no longer"
-            return (_line(text, "running", width), *self._report())
+            return (self._verdict.line(text, "running"), *self._report())
         if isinstance(self._found, Problem):
             problem, failed = self._found, self.app.signs.failed
-            told = _listed(f"{failed} not graded", [problem.what], "bad", width)
-            told += _listed("cause", filter(None, [problem.why]), "warn", width)
-            return (*told, *_listed("next", filter(None, [problem.next_step]), "text", width))
+            told = self._verdict.listed(f"{failed} not graded", [problem.what], "bad")
+            told += self._verdict.listed("cause", filter(None, [problem.why]), "warn")
+            return (*told, *self._verdict.listed("next", filter(None, [problem.next_step]), "text"))
         return self._report()
 
     def _report(self) -> tuple[Pieces, ...]:
@@ -354,7 +377,7 @@ class GradeScreen(ConsoleScreen):
             return ()
         name = self.app.drawing.keys
         again = f"{name('grade.run')} grades it again, {name('grade.watch')} whenever it changes"
-        return _report(self._found, self.size, f"mend the file; {again}", self.app.drawing)
+        return self._verdict.report(self._found, f"mend the file; {again}")
 
     def _take(self, asked: _Asked, found: GradedFile | Problem) -> None:
         if asked is not self._asked:
@@ -403,6 +426,143 @@ class GradeScreen(ConsoleScreen):
         self._grade(replace(watched, edition=self._edition))
 
 
+class GradingLines(Painted):
+    """Lines about one file behind labels, as wide as the screen."""
+
+    def metric(self, found: Competition, edition: Edition) -> Pieces:
+        """Return the line with the metric, its better direction, and the edition."""
+        width, drawing = self.screen.size.width, self.app.drawing
+        arrow = better_arrow(found.thresholds, drawing.signs)
+        rest = f" {drawing.signs.dot} {found.complexity} {drawing.signs.dot} edition {edition}"
+        which = f", {wording.better(found.thresholds)} {arrow}{rest}"
+        name = foreign(found.metric.name, max(10, width - _LABEL - 2 - cell_len(which))).rstrip()
+        return _labelled("metric", (f"{name}{which}", "dim"))
+
+    def report(self, graded: GradedFile, mend: str) -> tuple[Pieces, ...]:
+        """Return a report: the result, its place among the cut-offs, and for a refused file what to do."""
+        size, drawing = self.screen.size, self.app.drawing
+        width, height = size
+        report, cuts = graded.report, graded.competition.thresholds
+        lines: list[Pieces] = [self._verdict(graded)]
+        ends = [
+            f"   {wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"
+        ]
+        ends.append(f"   edition {report.edition}")
+        took = ends[0] if width >= _WIDE else ends[1]
+        path = foreign_path(
+            report.submission_path, max(20, width - _LABEL - len(took) - 2), ellipsis=drawing.signs.ellipsis
+        )
+        file: Pieces = _labelled("file", (path, "text"), (took, "dim"))
+        if report.score is None:
+            lines += self.listed("why", report.message.splitlines(), "warn")
+            lines += self._rows(graded.rows)
+            lines += [*self.listed("next", [mend], "text"), file]
+        else:
+            lines.append(file)
+        if report.score is not None or height >= _HIGH:
+            lines.append(())
+            lines += [
+                ((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, drawing.signs)
+            ]
+        if report.defects:
+            lines += [
+                (),
+                _labelled("known defects", (f"of this competition in edition {report.edition}", "dim")),
+            ]
+            # Leave room for the history below.
+            most_lines = _MOST_LINES if height >= _HIGH else 1
+            lines += self.listed("", report.defects[:_MOST_DEFECTS], "dim", most_lines=most_lines)
+        return tuple(lines)
+
+    def _verdict(self, graded: GradedFile) -> Pieces:
+        """Return the result in one line: medal, score, distance to the next medal, rank; or why there is none."""
+        width, drawing = self.screen.size.width, self.app.drawing
+        report, cuts = graded.report, graded.competition.thresholds
+        if report.score is None:
+            why = _OUTCOMES.get(report.outcome, report.outcome)
+            return ((f" {f'{drawing.signs.invalid} not valid':<{_LABEL}}", "bad"), (why, "bad"))
+        earned = report.medal or ("above median" if report.above_median else "below median")
+        head: Pieces = (
+            (
+                f" {f'{outcome_sign(EARNED[earned], drawing.signs)} {earned}':<{_LABEL - 1}} ",
+                medal_role(cuts, report.score),
+            ),
+            (f"{report.score:.5f}", "strong"),
+            (f" {better_arrow(cuts, drawing.signs)}   ", "dim"),
+        )
+        further: Pieces = ((to_next(cuts, report.score), "text"),)
+        forms: list[Pieces] = [(*head, *further)]
+        if report.percentile is not None:
+            ranks = (wording.rank(report.percentile), wording.rank(report.percentile, short=True))
+            forms[:0] = [(*head, *further, ("   ", "text"), (rank, "text")) for rank in ranks]
+        return fitting(forms, width)
+
+    def _rows(self, rows: Sequence[FileRow]) -> list[Pieces]:
+        """Return the file's rows that a refusal names."""
+        width = self.screen.size.width
+        lines = []
+        for place, row in enumerate(rows):
+            number = f"{row.number:,}" if row.number else "heading"
+            text = foreign(row.text, max(10, width - _LABEL - 14)).rstrip()
+            pieces: Pieces = ((f"{number:>9}  ", "dim"), (text, "warn" if row.is_wrong else "dim"))
+            lines.append(_labelled("" if place else "rows", *pieces))
+        return lines
+
+    def past(self, key: Hashable) -> tuple[Pieces, ...]:
+        """Return the full path of a line of the history, as far as it fits, and why it had no score."""
+        width = self.screen.size.width
+        if not isinstance(key, PastGrading):
+            return ()
+        path = _labelled("path", (foreign_path(key.path, width - _LABEL - 2), "text"))
+        day = _labelled("graded", (f"{wording.date_and_time(key.at)}, edition {key.edition}", "dim"))
+        return (path, day, *(self.listed("why", [key.message], "warn") if key.message else ()))
+
+    def listed(
+        self, label: str, texts: Iterable[str], role: Role, *, most_lines: int = _MOST_LINES
+    ) -> list[Pieces]:
+        """Return texts below each other, the first one behind a label."""
+        width = self.screen.size.width
+        shown = (part for text in texts for part in foreign_lines(text, width - _LABEL - 2, most_lines))
+        return [_labelled("" if place else label, (text, role)) for place, text in enumerate(shown)]
+
+    def line(self, text: str, role: Role) -> Pieces:
+        """Return one line of text, cut to the width."""
+        width = self.screen.size.width
+        return ((f" {foreign(text, width - 2).rstrip()}", role),)
+
+    def lines(self, text: str, role: Role) -> list[Pieces]:
+        """Return a text on as many lines as it needs."""
+        width = self.screen.size.width
+        return [((f" {part}", role),) for part in foreign_lines(text, width - 2, _MOST_LINES)]
+
+
+class GradingHistory(LineList):
+    """What was graded before, and the competitions that files can be graded for."""
+
+    def past(self, past: Sequence[PastGrading], *, explains: bool) -> list[Line]:
+        """Return the history, newest first; if it is empty, an explanation of the screen."""
+        width, drawing = self.line_width, self.app.drawing
+        if not past:
+            parts = foreign_lines(_PURPOSE, width - 3) if explains else []
+            return [Line(((f"  {part}", "dim"),)) for part in parts]
+        edition = "edition" if any(each.edition != "v1" for each in past) else ""
+        why = "why" if any(each.message for each in past) else ""
+        columns = GRADING.columns(f"age graded competition result {edition} file {why}")
+        table = Table(columns, past, width, drawing)
+        title = Line(heading("graded before", width, drawing.signs, note=str(len(past))))
+        return [title, table.heading(), *(table.line(each, key=each) for each in past)]
+
+    def prepared(self, prepared: tuple[str, ...] | None) -> list[Line]:
+        """Return the competitions that files can be graded for, under a heading; nothing until they are known."""
+        width, drawing = self.line_width, self.app.drawing
+        if prepared is None:
+            return []
+        title = Line(heading("prepared competitions", width, drawing.signs, note=str(len(prepared))))
+        nothing = Line((("  none yet: a dataset has to be prepared on Data first", "warn"),))
+        lines = [Line(((f"  {name}", "text"),), key=name, selectable=True) for name in prepared]
+        return [Line(), title, *(lines or [nothing])]
+
+
 def best_fits(typed: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the names that contain the typed text, or else those with its letters in the same order."""
     wanted = typed.lower().replace(" ", "")
@@ -428,186 +588,5 @@ def _graded_or_problem(asked: _Asked, data_dir: Path, waiting: set[_Asked]) -> G
         waiting.discard(asked)
 
 
-_LABEL = 14
-_MOST_DEFECTS = 4
-# The most lines of a text.
-_MOST_LINES = 4
-# In lower terminals each known defect has one line.
-_HIGH = 32
-# From this width on the history has dates beside times.
-_WIDE = 100
-_PURPOSE = (
-    "Grades one CSV file against the answers of a prepared dataset, as the submission of a run is graded; no agent "
-    "sees the score. What was graded is listed here."
-)
-_EARNED = {words: outcome for outcome, words in wording.OUTCOME_WORDS.items()}
-_OUTCOMES = {
-    "no_file": "no submission file",
-    "not_csv": "not a table that can be read",
-    "too_large": "larger than any right submission",
-    "rejected": "refused by the competition's rules",
-    "grader_error": "so odd that its grader failed",
-    "limits_exceeded": "grading exceeded its limits",
-}
-
-
-def _metric_line(found: Competition, edition: Edition, width: int, drawing: Drawing) -> Pieces:
-    """Return the line with the metric, its better direction, and the edition."""
-    arrow = better_arrow(found.thresholds, drawing.signs)
-    rest = f" {drawing.signs.dot} {found.complexity} {drawing.signs.dot} edition {edition}"
-    which = f", {wording.better(found.thresholds)} {arrow}{rest}"
-    name = foreign(found.metric.name, max(10, width - _LABEL - 2 - cell_len(which))).rstrip()
-    return _labelled("metric", (f"{name}{which}", "dim"))
-
-
-def _report(graded: GradedFile, size: Size, mend: str, drawing: Drawing) -> tuple[Pieces, ...]:
-    """Return the lines of the report: the result, its place among the cut-offs, and for a refused file what to do."""
-    width, height = size
-    report, cuts = graded.report, graded.competition.thresholds
-    lines: list[Pieces] = [_verdict(graded, width, drawing)]
-    ends = [f"   {wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"]
-    ends.append(f"   edition {report.edition}")
-    took = ends[0] if width >= _WIDE else ends[1]
-    path = foreign_path(
-        report.submission_path, max(20, width - _LABEL - len(took) - 2), ellipsis=drawing.signs.ellipsis
-    )
-    file: Pieces = _labelled("file", (path, "text"), (took, "dim"))
-    if report.score is None:
-        lines += _listed("why", report.message.splitlines(), "warn", width)
-        lines += _rows(graded.rows, width)
-        lines += [*_listed("next", [mend], "text", width), file]
-    else:
-        lines.append(file)
-    if report.score is not None or height >= _HIGH:
-        lines.append(())
-        lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, drawing.signs)]
-    if report.defects:
-        lines += [(), _labelled("known defects", (f"of this competition in edition {report.edition}", "dim"))]
-        # Leave room for the history below.
-        most_lines = _MOST_LINES if height >= _HIGH else 1
-        lines += _listed("", report.defects[:_MOST_DEFECTS], "dim", width, most_lines=most_lines)
-    return tuple(lines)
-
-
-def _verdict(graded: GradedFile, width: int, drawing: Drawing) -> Pieces:
-    """Return the result in one line: medal, score, distance to the next medal, rank; or why there is none."""
-    report, cuts = graded.report, graded.competition.thresholds
-    if report.score is None:
-        why = _OUTCOMES.get(report.outcome, report.outcome)
-        return ((f" {f'{drawing.signs.invalid} not valid':<{_LABEL}}", "bad"), (why, "bad"))
-    earned = report.medal or ("above median" if report.above_median else "below median")
-    head: Pieces = (
-        (
-            f" {f'{outcome_sign(_EARNED[earned], drawing.signs)} {earned}':<{_LABEL - 1}} ",
-            medal_role(cuts, report.score),
-        ),
-        (f"{report.score:.5f}", "strong"),
-        (f" {better_arrow(cuts, drawing.signs)}   ", "dim"),
-    )
-    further: Pieces = ((to_next(cuts, report.score), "text"),)
-    forms: list[Pieces] = [(*head, *further)]
-    if report.percentile is not None:
-        ranks = (wording.rank(report.percentile), wording.rank(report.percentile, short=True))
-        forms[:0] = [(*head, *further, ("   ", "text"), (rank, "text")) for rank in ranks]
-    return fitting(forms, width)
-
-
-def _rows(rows: Sequence[SubmissionRow], width: int) -> list[Pieces]:
-    """Return the file's rows that a refusal names."""
-    lines = []
-    for place, row in enumerate(rows):
-        number = f"{row.number:,}" if row.number else "heading"
-        text = foreign(row.text, max(10, width - _LABEL - 14)).rstrip()
-        pieces: Pieces = ((f"{number:>9}  ", "dim"), (text, "warn" if row.is_wrong else "dim"))
-        lines.append(_labelled("" if place else "rows", *pieces))
-    return lines
-
-
-def _listed(
-    label: str, texts: Iterable[str], role: Role, width: int, *, most_lines: int = _MOST_LINES
-) -> list[Pieces]:
-    shown = (part for text in texts for part in foreign_lines(text, width - _LABEL - 2, most_lines))
-    return [_labelled("" if place else label, (text, role)) for place, text in enumerate(shown)]
-
-
 def _labelled(label: str, *pieces: Piece) -> Pieces:
     return ((f" {label:<{_LABEL}}", "dim"), *pieces)
-
-
-def _line(text: str, role: Role, width: int) -> Pieces:
-    return ((f" {foreign(text, width - 2).rstrip()}", role),)
-
-
-def _lines(text: str, role: Role, width: int) -> list[Pieces]:
-    return [((f" {part}", role),) for part in foreign_lines(text, width - 2, _MOST_LINES)]
-
-
-def _history(past: Sequence[PastGrading], width: int, drawing: Drawing, *, explains: bool) -> list[Line]:
-    """Return the history, newest first; if it is empty, an explanation of the screen."""
-    if not past:
-        parts = foreign_lines(_PURPOSE, width - 3) if explains else []
-        return [Line(((f"  {part}", "dim"),)) for part in parts]
-    table = Table(_history_columns(past, width, drawing), past, width, drawing)
-    title = Line(heading("graded before", width, drawing.signs, note=str(len(past))))
-    return [title, table.heading(), *(table.line(each, key=each) for each in past)]
-
-
-def _prepared_lines(prepared: tuple[str, ...] | None, width: int, drawing: Drawing) -> list[Line]:
-    """Return the competitions that files can be graded for, under a heading; nothing until they are known."""
-    if prepared is None:
-        return []
-    title = Line(heading("prepared competitions", width, drawing.signs, note=str(len(prepared))))
-    nothing = Line((("  none yet: a dataset has to be prepared on Data first", "warn"),))
-    lines = [Line(((f"  {name}", "text"),), key=name, selectable=True) for name in prepared]
-    return [Line(), title, *(lines or [nothing])]
-
-
-def _past_lines(key: Hashable, width: int) -> tuple[Pieces, ...]:
-    """Return the full path of a line of the history, as far as it fits, and why it had no score."""
-    if not isinstance(key, PastGrading):
-        return ()
-    path = _labelled("path", (foreign_path(key.path, width - _LABEL - 2), "text"))
-    day = _labelled("graded", (f"{wording.date_and_time(key.at)}, edition {key.edition}", "dim"))
-    return (path, day, *(_listed("why", [key.message], "warn", width) if key.message else ()))
-
-
-def _history_columns(past: Sequence[PastGrading], width: int, drawing: Drawing) -> list[Column[PastGrading]]:
-    # Files of the same name are told apart by what stands before it.
-    longest = max(cell_len(plain(each.path)) for each in past)
-
-    def worth(each: PastGrading) -> Cell:
-        earned = _EARNED.get(each.medal, Outcome.INVALID)
-        short = {"limits_exceeded": "over limits", "grader_error": "grader failed"}
-        text = (
-            short.get(each.outcome, each.outcome.replace("_", " "))
-            if each.score is None
-            else wording.score(each.score, 9)
-        )
-        return ((f"{outcome_sign(earned, drawing.signs)} {text}", outcome_role(earned)),)
-
-    def path(each: PastGrading) -> Cell:
-        rooms = range(max(_SHORTEST_PATH, min(longest, width)), _SHORTEST_PATH - 1, -1)
-        shorter = (foreign_path(each.path, room, ellipsis=drawing.signs.ellipsis) for room in rooms)
-        return Forms([((text, "text"),) for text in shorter])
-
-    def edition(each: PastGrading) -> str:
-        return "" if each.edition == "v1" else each.edition
-
-    def why(each: PastGrading) -> str:
-        return each.message.partition("\n")[0]
-
-    editions = [Column("edition", edition, 9, drop=2, role="dim")] if any(map(edition, past)) else []
-    reasons = [Column("why", why, 16, grows=REST, drop=3, role="warn")] if any(map(why, past)) else []
-    return [
-        Column("age", lambda each: wording.age(drawing.now - each.at), 4, right=True, role="dim"),
-        Column("graded", lambda each: wording.date_and_time(each.at), 16, drop=1, role="dim"),
-        Column("competition", lambda each: each.competition_id, 22, grows=56),
-        Column("result", worth, 15),
-        *editions,
-        Column("file", path, _SHORTEST_PATH, grows=max(_SHORTEST_PATH + 1, longest)),
-        *reasons,
-    ]
-
-
-# Paths in the history are not cut below this length.
-_SHORTEST_PATH = 24

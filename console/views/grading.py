@@ -14,6 +14,7 @@ import msgspec
 from mlebench_console import grade_submission
 from mlebench_console.competitions.model import Competition, Edition
 from mlebench_console.competitions.registry import all_ids, get
+from mlebench_console.console.nouns.grading import PastGrading
 from mlebench_console.engine.datasets.plans import is_ready
 from mlebench_console.engine.grading.report import Report
 from mlebench_console.foundation import files
@@ -30,7 +31,7 @@ _LONGEST = 4_000
 
 
 @dataclass(frozen=True)
-class SubmissionRow:
+class FileRow:
     """One row of a graded file; number 0 is the header."""
 
     number: int
@@ -50,21 +51,7 @@ class GradedFile:
     report: Report
     bytes: int | None
     seconds: float
-    rows: tuple[SubmissionRow, ...] = ()
-
-
-@dataclass(frozen=True)
-class PastGrading:
-    """One grading in the history."""
-
-    competition_id: str
-    path: str
-    at: float
-    edition: str
-    outcome: str
-    score: float | None
-    medal: str
-    message: str
+    rows: tuple[FileRow, ...] = ()
 
 
 def prepared_competitions(data_dir: Path) -> tuple[str, ...]:
@@ -143,7 +130,7 @@ def write_past(state_dir: Path, past: tuple[PastGrading, ...]) -> None:
         files.write_json(state_dir / HISTORY_NAME, kept, durable=False)
 
 
-def rows_behind(path: Path, message: str) -> tuple[SubmissionRow, ...]:
+def rows_behind(path: Path, message: str) -> tuple[FileRow, ...]:
     """Read the header, the row that a message names and its neighbours; empty if it names none.
 
     Rows are counted as graders do, as records of the table: a cell may contain line ends.
@@ -152,13 +139,13 @@ def rows_behind(path: Path, message: str) -> tuple[SubmissionRow, ...]:
     wanted = int(named[1]) if named else 0
     if not 0 < wanted <= _MOST_ROWS:
         return ()
-    found: list[SubmissionRow] = []
+    found: list[FileRow] = []
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as stream:
             for number, cells in enumerate(itertools.islice(csv.reader(stream), wanted + _BESIDE + 1)):
                 if number == 0 or abs(number - wanted) <= _BESIDE:
                     text = ",".join(cells)[:_LONGEST]
-                    found.append(SubmissionRow(number, text, number == wanted))
+                    found.append(FileRow(number, text, number == wanted))
     except (OSError, csv.Error):
         pass  # the report is sufficient without them
     return tuple(found)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import pytest
 from textual.widgets import Input
 
+from mlebench_console.console.nouns.grading import PastGrading
 from mlebench_console.console.pieces import foreign_path
 from mlebench_console.console.screens.grade import GradeScreen
 from mlebench_console.console.views.grading import (
     HISTORY_NAME,
-    PastGrading,
     past_grading,
     read_past,
     rows_behind,
