@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TypeVar
 
 from rich.cells import cell_len, set_cell_size
@@ -178,6 +179,21 @@ def spread_fitting(lefts: Sequence[Pieces], rights: Sequence[Pieces], width: int
 def fitting(forms: Sequence[Pieces], width: int) -> Pieces:
     """Return the longest form that fits a width; the last one is cut if none fits."""
     return next((form for form in forms if width_of(form) <= width), cut(forms[-1], width))
+
+
+def beside(
+    columns: Sequence[Sequence[Pieces]], widths: Sequence[int], between: Piece = ("  ", "text")
+) -> list[Pieces]:
+    """Put columns of lines beside each other, each cut and padded to its width."""
+    lines: list[Pieces] = []
+    for row in zip_longest(*columns, fillvalue=()):
+        line: Pieces = ()
+        for pieces, width in zip(row, widths, strict=True):
+            shown = cut(pieces, width)
+            padding: Piece = (" " * (width - width_of(shown)), "text")
+            line = (*line, between, *shown, padding) if line else (*shown, padding)
+        lines.append(line)
+    return lines
 
 
 def joined(groups: Iterable[Pieces], between: Piece, width: int) -> Pieces:

@@ -66,7 +66,7 @@ STAYING: dict[str, dict[str, str]] = {
         "word.text.lower().startswith(wanted)": "a completion, compared with what a person types",
     },
     "console/cli/program.py": {"pattern.sub(words, text)": LIBRARIES},
-    "console/screens/grade.py": {"each.message.partition('\\n')": GRADERS},
+    "console/nouns/grading.py": {"row.message.partition('\\n')": GRADERS},
     "console/screens/overview.py": {"text.partition(' ')": TYPED},
     "console/views/grading.py": {"_NAMED_ROW.search(message)": GRADERS},
     "console/views/names.py": {"text.partition('/')": TYPED},

@@ -58,6 +58,6 @@ GRADING = Noun[PastGrading](
             "edition", lambda row, _: "" if row.edition == "v1" else row.edition, 9, drop=2, role="dim"
         ),
         NounField("file", _file, _SHORTEST_PATH, grows=_LONGEST_PATH),
-        NounField("why", lambda row, _: row.message.split("\n")[0], 16, grows=REST, drop=3, role="warn"),
+        NounField("why", lambda row, _: row.message.partition("\n")[0], 16, grows=REST, drop=3, role="warn"),
     ),
 )

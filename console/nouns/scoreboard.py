@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, Order, Rest
 from mlebench_console.console.nouns.costs import many
 from mlebench_console.console.roles import Drawing, Pieces, Role
-from mlebench_console.engine.scoreboard.model import COLUMNS, Costs, Row, Standing
+from mlebench_console.engine.scoreboard.model import COLUMNS, Costs, Measure, Row, Standing
 
 _PADDED = "padded: incomplete seeds count as failing"
 
@@ -247,5 +247,61 @@ SCOREBOARD_ROW = Noun[Row](
         NounField("edition", lambda row, _: row.edition, 7, drop=3, usual="v1", words=True),
         NounField("table", lambda row, _: row.table, 10, words=True),
         NounField("notes", _notes, 16, grows=REST, words=True),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SplitStanding:
+    """How a row stands on a split, or on its own competitions."""
+
+    split: str
+    standing: Standing
+
+
+def split_standings(row: Row) -> list[SplitStanding]:
+    """Return how a row stands on its own competitions, where these are known, and on each split."""
+    standings = {"its own": row.own, **row.columns}
+    return [SplitStanding(name, one) for name, one in standings.items() if one is not None]
+
+
+def _measure(measure: Measure, title: str, drop: int) -> NounField[SplitStanding]:
+    """Return the field of a measure, whose error is left out where there is no room."""
+
+    def cell(row: SplitStanding, drawing: Drawing) -> Cell:
+        known = row.standing.measures.get(measure)
+        if known is None:
+            return wording.UNKNOWN
+        return Forms((known.figures(1, drawing.signs.plus_minus), f"{known.mean:.1f}"))
+
+    return NounField(measure.value, cell, 5, title=title, right=True, gap=1, drop=drop)
+
+
+def _seeds_of_split(row: SplitStanding, _drawing: Drawing) -> str:
+    cell = row.standing.cell
+    return "" if cell is None else f"{cell.n or wording.UNKNOWN}"
+
+
+SPLIT_STANDING = Noun[SplitStanding](
+    "standing",
+    key=lambda row: row.split,
+    document=lambda row, _now: asdict(row),
+    fields=(
+        NounField("split", lambda row, _: row.split, 7),
+        NounField(
+            "covers", lambda row, _: f"{row.standing.covered} of {row.standing.of}", 8, right=True, gap=1
+        ),
+        NounField(
+            "medals",
+            lambda row, drawing: standing_cell(row.standing, drawing),
+            11,
+            title="any medal",
+            right=True,
+            gap=1,
+        ),
+        _measure(Measure.GOLD, "gold", 1),
+        _measure(Measure.ABOVE_MEDIAN, ">med.", 2),
+        _measure(Measure.VALID, "valid", 3),
+        NounField("seeds", _seeds_of_split, 5, right=True),
     ),
 )

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Cell, Forms, NounField
+from mlebench_console.console.fields import Cell, Forms, NounField
 from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.nouns.scoreboard import (
     COSTS,
     SCOREBOARD_ROW,
+    SPLIT_STANDING,
     costs_text,
     is_ours,
     limit_text,
     notes_of,
     row_name,
     seeds_text,
+    split_standings,
 )
+from mlebench_console.console.nouns.trial import COMPETITION_TRIALS, CompetitionTrials
 from mlebench_console.console.pieces import Line, cut, fit, foreign, foreign_lines, heading
 from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.console.tui.keys import Key
@@ -27,12 +30,10 @@ from mlebench_console.console.tui.list_screen import DetailedScreen
 from mlebench_console.console.tui.screen import Queries, Query
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
-from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.tui.widgets.trial_cell import trial_text
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.scoreboard import (
     ADDITIONAL,
     Comparability,
-    CompetitionSeeds,
     Scoreboard,
     Subject,
     comparability,
@@ -41,7 +42,7 @@ from mlebench_console.console.views.scoreboard import (
     seeds_by_competition,
     subject_of,
 )
-from mlebench_console.engine.scoreboard.model import COLUMNS, Measure, Row, Standing
+from mlebench_console.engine.scoreboard.model import COLUMNS, Measure, Row
 from mlebench_console.engine.scoreboard.published import published_rows
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
@@ -79,7 +80,7 @@ class BoardScreen(DetailedScreen):
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
         # The seeds of the pane's row by competition, with the row's subject.
-        self._seeds: tuple[Subject, tuple[CompetitionSeeds, ...] | Problem] | None = None
+        self._seeds: tuple[Subject, tuple[CompetitionTrials, ...] | Problem] | None = None
 
     def queries(self) -> Queries:
         """All rows."""
@@ -121,7 +122,7 @@ class BoardScreen(DetailedScreen):
     def _draw_header(self) -> None:
         """Draw the summaries; in a narrow terminal with the models of the cursor's row, which have no column there."""
         width = self.size.width
-        above = (*_summary(self._board.rows, width, self.app.drawing), *self._notices(width))
+        above = (*self._summary(), *self._notices())
         gap: tuple[Pieces, ...] = ((),) if above else ()
         row = self._row() if width < _WITH_MODELS else None
         if row is not None:
@@ -137,7 +138,7 @@ class BoardScreen(DetailedScreen):
         """Return the query for the seeds of an experiment; published rows have none."""
         subject = key[0]
 
-        def ask(database: Database) -> tuple[Subject, tuple[CompetitionSeeds, ...] | Problem]:
+        def ask(database: Database) -> tuple[Subject, tuple[CompetitionTrials, ...] | Problem]:
             return subject, seeds_by_competition(database, subject) if subject.table in (
                 "own",
                 "imported",
@@ -152,9 +153,9 @@ class BoardScreen(DetailedScreen):
             return ()
         known = self._seeds is not None and self._seeds[0] == subject_of(row)
         seeds = self._seeds[1] if known and self._seeds else None
-        return _row_lines(row, self._board.rows, seeds, width, height, self.app.drawing)
+        return RowPane(row, self._board.rows, width - 1, self.app.drawing).lines(seeds, height)
 
-    def _take_seeds(self, answer: tuple[Subject, tuple[CompetitionSeeds, ...] | Problem]) -> None:
+    def _take_seeds(self, answer: tuple[Subject, tuple[CompetitionTrials, ...] | Problem]) -> None:
         self._seeds = answer
 
     def on_line_list_cursor_moved(self) -> None:
@@ -247,7 +248,8 @@ class BoardScreen(DetailedScreen):
         self._sorting = sorting
         self.redraw()
 
-    def _notices(self, width: int) -> tuple[Pieces, ...]:
+    def _notices(self) -> tuple[Pieces, ...]:
+        width = self.size.width
         lines: list[Pieces] = [
             ((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in self._board.problems
         ]
@@ -274,137 +276,137 @@ class BoardScreen(DetailedScreen):
             return None
         return None if row is None else subject_of(row)
 
+    def _summary(self) -> tuple[Pieces, ...]:
+        """Return a line for each own experiment: whether published rows compare, and its medals; demo data last."""
+        rows, width, drawing = self._board.rows, self.size.width, self.app.drawing
+        ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
+        shown = ours[:_MOST_SUMMARIES]
 
-_PANE_MEASURES = {Measure.GOLD: "gold", Measure.ABOVE_MEDIAN: ">med.", Measure.VALID: "valid"}
+        def comparable(row: Row, _drawing: Drawing) -> Cell:
+            found = comparability(row, rows)
+            whole = "all" in found.places and not found.caution
+            role: Role = "warn" if found.obstacle else "good" if whole else "text"
+            return Forms([((text, role),) for text in comparability_texts(found)])
 
-
-def _row_lines(
-    row: Row,
-    rows: Sequence[Row],
-    seeds: tuple[CompetitionSeeds, ...] | Problem | None,
-    width: int,
-    height: int,
-    drawing: Drawing,
-) -> list[Pieces]:
-    """Return the pane's lines about a row, with everything that does not fit into the table."""
-
-    def wrapped(text: str, role: Role) -> list[Pieces]:
-        return [((f" {part}", role),) for part in foreign_lines(text, width - 2)]
-
-    width -= 1  # apart from the edge
-    lines = wrapped(row_name(row), "strong")
-    lines += wrapped(row.llms, "text")
-    if row.conflict:
-        lines += wrapped(f"does not make a row: {row.conflict}", "bad")
-    if row.demo:
-        lines += wrapped("demo: synthetic data, not comparable", "warn")
-    agent = "" if row.agent in ("", row.name) else row.agent
-    facts = [("agent", agent), ("edition", row.edition), ("limit", limit_text(row)), ("date", row.date)]
-    facts.append(("seeds", seeds_text(row)))
-    if row.rerolled:
-        facts.append(("re-rolled", plural(row.rerolled, "run")))
-    facts += [(title, text(row.costs)) for title, text in COSTS.items()]
-    table = Table(_PANE_FACTS, [fact for fact in facts if fact[1]], width, drawing)
-    lines += [table.line(fact).pieces for fact in facts if fact[1]]
-    standings = [("its own", row.own), *((name, row.columns[name]) for name in COLUMNS)]
-    covered = [(name, standing) for name, standing in standings if standing is not None]
-    measured = [each for each in _PANE_MEASURES if any(each in one.measures for _name, one in covered)]
-    measures = Table(_pane_measures(measured, width >= _PANE_WIDE, drawing), covered, width, drawing)
-    lines += [(), heading("results, %", width, drawing.signs), measures.heading().pieces]
-    lines += [measures.line(one).pieces for one in covered]
-    if is_ours(row):
-        lines += _pane_places(comparability(row, rows), width, drawing)
-    for note in notes_of(row):
-        lines += wrapped(note, "dim")
-    if isinstance(seeds, Problem):
-        return lines + wrapped(str(seeds), "bad")
-    if seeds:
-        lines += _pane_seeds(row, seeds, width, height - len(lines), drawing)
-    return lines
-
-
-def _pane_seeds(
-    row: Row, seeds: Sequence[CompetitionSeeds], width: int, height: int, drawing: Drawing
-) -> list[Pieces]:
-    """Return the competitions with the sign of each seed, those with missing seeds first, as far as they fit."""
-    planned = row.seeds_planned or 0
-    short = [one for one in seeds if one.counted < max(planned, len(one.trials))]
-    note = f"{len(short)} with missing seeds" if short else "no seed is missing"
-    whole = [one for one in seeds if one not in short]
-    room = max(1, height - 3)
-    shown = [*short, *whole] if len(seeds) <= room else [*short, *whole][: room - 1]
-
-    def signs_of(one: CompetitionSeeds) -> Pieces:
-        drawn = [trial_text(trial, drawing.signs) for trial in one.trials]
-        missing: Pieces = ((drawing.signs.queued, "dim"),) * (planned - len(drawn))
-        return tuple(
-            (f"{text} ", role) for text, role in (*((text[0], role) for text, role in drawn), *missing)
+        columns = (
+            NounField[Row]("name", lambda row, _: ((row.name, "strong"),), 16, grows=30),
+            NounField[Row]("comparable", comparable, 24, grows=48),
+            NounField[Row]("medals", _own_medals, 37, grows=100),
         )
+        table = Table(columns, shown, width, drawing)
+        lines: list[Pieces] = []
+        for row in shown:
+            lines.append(table.line(row).pieces)
+            costs = costs_text(row.costs)
+            if costs:
+                lines.append(cut(((f"    models: {costs}", "dim"),), width))
+        more = len(ours) - _MOST_SUMMARIES
+        if more > 0:
+            lines.append(((f"  and {plural(more, 'more experiment')}, in the table below", "dim"),))
+        return tuple(lines)
 
-    columns = [
-        Column[CompetitionSeeds]("", lambda one: one.competition_id, 20, grows=56),
-        Column[CompetitionSeeds]("", signs_of, 2 * max(planned, *(len(one.trials) for one in seeds))),
-    ]
-    table = Table(columns, shown, width, drawing)
-    lines: list[Pieces] = [(), heading("seeds by competition", width, drawing.signs, note=note)]
-    lines += [table.line(one).pieces for one in shown]
-    if len(shown) < len(seeds):
-        lines.append(((f"  and {len(seeds) - len(shown)} more: {drawing.signs.enter} shows all", "dim"),))
-    return lines
+
+_PANE_MEASURES = (Measure.GOLD, Measure.ABOVE_MEDIAN, Measure.VALID)
+
+
+@dataclass(frozen=True)
+class RowPane:
+    """Everything about a row that does not fit into the table, drawn for a width."""
+
+    row: Row
+    rows: Sequence[Row]
+    width: int
+    drawing: Drawing
+
+    def lines(self, seeds: tuple[CompetitionTrials, ...] | Problem | None, height: int) -> list[Pieces]:
+        """Return the pane's lines about a row, with everything that does not fit into the table."""
+        row, rows, width, drawing = self.row, self.rows, self.width, self.drawing
+
+        def wrapped(text: str, role: Role) -> list[Pieces]:
+            return [((f" {part}", role),) for part in foreign_lines(text, width - 2)]
+
+        lines = wrapped(row_name(row), "strong")
+        lines += wrapped(row.llms, "text")
+        if row.conflict:
+            lines += wrapped(f"does not make a row: {row.conflict}", "bad")
+        if row.demo:
+            lines += wrapped("demo: synthetic data, not comparable", "warn")
+        agent = "" if row.agent in ("", row.name) else row.agent
+        facts = [("agent", agent), ("edition", row.edition), ("limit", limit_text(row)), ("date", row.date)]
+        facts.append(("seeds", seeds_text(row)))
+        if row.rerolled:
+            facts.append(("re-rolled", plural(row.rerolled, "run")))
+        facts += [(title, text(row.costs)) for title, text in COSTS.items()]
+        lines += [
+            ((f"  {name:<13} ", "dim"), (foreign(text, self.width - 15).rstrip(), "text"))
+            for name, text in facts
+            if text
+        ]
+        covered = split_standings(row)
+        measured = [each for each in _PANE_MEASURES if any(each in one.standing.measures for one in covered)]
+        layout = {"width": 11, "gap": 2} if width >= _PANE_WIDE else {}
+        columns = SPLIT_STANDING.columns(
+            f"split covers medals {' '.join(measured)}", **dict.fromkeys(measured, layout)
+        )
+        measures = Table(columns, covered, width, drawing)
+        lines += [(), heading("results, %", width, drawing.signs), measures.heading().pieces]
+        lines += [measures.line(one).pieces for one in covered]
+        if is_ours(row):
+            lines += self._places(comparability(row, rows))
+        for note in notes_of(row):
+            lines += wrapped(note, "dim")
+        if isinstance(seeds, Problem):
+            return lines + wrapped(str(seeds), "bad")
+        if seeds:
+            lines += self._seeds(seeds, height - len(lines))
+        return lines
+
+    def _places(self, found: Comparability) -> list[Pieces]:
+        """Return the places among the published rows with the rows above and below, or why there are none."""
+        width, drawing = self.width, self.drawing
+        lines: list[Pieces] = [(), heading("among published rows", width, drawing.signs)]
+        if found.obstacle:
+            return [
+                *lines,
+                cut(
+                    ((f" {drawing.signs.failed} no: {found.obstacle}", "warn"),),
+                    width,
+                    drawing.signs.ellipsis,
+                ),
+            ]
+        for column, place in found.places.items():
+            text = f"place {place.number} of {place.of}"
+            lines.append(((f" {column.capitalize():<8}", "dim"), (text, "strong")))
+            for label, row in (("behind", place.ahead), ("ahead of", place.behind)):
+                cell = None if row is None else row.columns[column].cell
+                if row is not None and cell is not None:
+                    who = foreign(f"{row.name}, {row.llms}", width - 19, ellipsis=drawing.signs.ellipsis)
+                    lines.append(((f"  {label:<9}", "dim"), (who, "text"), (f" {cell.mean:5.1f}", "text")))
+        return lines
+
+    def _seeds(self, seeds: Sequence[CompetitionTrials], height: int) -> list[Pieces]:
+        """Return the competitions with the sign of each seed, those with missing seeds first, as far as they fit."""
+        width, drawing = self.width, self.drawing
+        short = [one for one in seeds if one.is_short]
+        note = f"{len(short)} with missing seeds" if short else "no seed is missing"
+        whole = [one for one in seeds if one not in short]
+        room = max(1, height - 3)
+        shown = [*short, *whole] if len(seeds) <= room else [*short, *whole][: room - 1]
+
+        signs = 2 * max(len(one.trials) + max(0, one.planned - len(one.trials)) for one in seeds)
+        columns = COMPETITION_TRIALS.columns(
+            "competition signs", competition={"width": 20, "title": ""}, signs={"width": signs}
+        )
+        table = Table(columns, shown, width, drawing)
+        lines: list[Pieces] = [(), heading("seeds by competition", width, drawing.signs, note=note)]
+        lines += [table.line(one).pieces for one in shown]
+        if len(shown) < len(seeds):
+            lines.append(((f"  and {len(seeds) - len(shown)} more: {drawing.signs.enter} shows all", "dim"),))
+        return lines
 
 
 # In narrower panes only the any-medal measure is shown with its error.
 _PANE_WIDE = 60
-_PANE_FACTS = (
-    Column[tuple[str, str]]("", lambda fact: fact[0], 12, role="dim"),
-    Column[tuple[str, str]]("", lambda fact: fact[1], 20, grows=REST),
-)
-
-
-def _pane_places(found: Comparability, width: int, drawing: Drawing) -> list[Pieces]:
-    """Return the places among the published rows with the rows above and below, or why there are none."""
-    lines: list[Pieces] = [(), heading("among published rows", width, drawing.signs)]
-    if found.obstacle:
-        return [
-            *lines,
-            cut(((f" {drawing.signs.failed} no: {found.obstacle}", "warn"),), width, drawing.signs.ellipsis),
-        ]
-    for column, place in found.places.items():
-        text = f"place {place.number} of {place.of}"
-        lines.append(((f" {column.capitalize():<8}", "dim"), (text, "strong")))
-        for label, row in (("behind", place.ahead), ("ahead of", place.behind)):
-            cell = None if row is None else row.columns[column].cell
-            if row is not None and cell is not None:
-                who = foreign(f"{row.name}, {row.llms}", width - 19, ellipsis=drawing.signs.ellipsis)
-                lines.append(((f"  {label:<9}", "dim"), (who, "text"), (f" {cell.mean:5.1f}", "text")))
-    return lines
-
-
-def _pane_measures(
-    measured: Sequence[Measure], wide: bool, drawing: Drawing
-) -> list[Column[tuple[str, Standing]]]:
-    def any_medal(row: tuple[str, Standing]) -> str:
-        cell = row[1].cell
-        return wording.UNKNOWN if cell is None else cell.figures(1, drawing.signs.plus_minus)
-
-    def column(measure: Measure) -> Column[tuple[str, Standing]]:
-        def text(row: tuple[str, Standing]) -> str:
-            known = row[1].measures.get(measure)
-            if known is None:
-                return wording.UNKNOWN
-            return known.figures(1, drawing.signs.plus_minus) if wide else f"{known.mean:.1f}"
-
-        room = 10 + len(drawing.signs.plus_minus) if wide else 5
-        return Column(
-            _PANE_MEASURES[measure], text, room, right=True, gap=1 + wide, drop=measured.index(measure) + 1
-        )
-
-    return [
-        Column("split", lambda row: row[0], 7),
-        Column("covers", lambda row: f"{row[1].covered} of {row[1].of}", 8, right=True, gap=1),
-        Column("any medal", any_medal, 10 + len(drawing.signs.plus_minus), right=True, gap=1),
-        *map(column, measured),
-    ]
 
 
 def table_lines(
@@ -491,38 +493,10 @@ def _key(row: Row) -> tuple[Subject, str, str]:
 _MOST_SUMMARIES = 6
 
 
-def _summary(rows: Sequence[Row], width: int, drawing: Drawing) -> tuple[Pieces, ...]:
-    """Return a line for each own experiment: whether published rows compare, and its medals; demo data last."""
-    ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
-    shown = ours[:_MOST_SUMMARIES]
-
-    def comparable(row: Row) -> Cell:
-        found = comparability(row, rows)
-        whole = "all" in found.places and not found.caution
-        role: Role = "warn" if found.obstacle else "good" if whole else "text"
-        return Forms([((text, role),) for text in comparability_texts(found)])
-
-    def medals(row: Row) -> Cell:
-        if row.own is None:
-            return ""
-        # The figure is not that of the split beside it, so it always has its scope.
-        ends = (f" on its own {plural(row.own.of, 'competition')}", f" on its own {row.own.of}")
-        texts = wording.medals(row.own.interim, row.own.cell, drawing.signs.plus_minus)
-        return Forms([((f"{text}{end}", "text"),) for text in texts for end in ends])
-
-    columns = [
-        Column[Row]("", lambda row: ((row.name, "strong"),), 16, grows=30),
-        Column[Row]("", comparable, 24, grows=48),
-        Column[Row]("", medals, 37, grows=100),
-    ]
-    table = Table(columns, shown, width, drawing)
-    lines: list[Pieces] = []
-    for row in shown:
-        lines.append(table.line(row).pieces)
-        costs = costs_text(row.costs)
-        if costs:
-            lines.append(cut(((f"    models: {costs}", "dim"),), width))
-    more = len(ours) - _MOST_SUMMARIES
-    if more > 0:
-        lines.append(((f"  and {plural(more, 'more experiment')}, in the table below", "dim"),))
-    return tuple(lines)
+def _own_medals(row: Row, drawing: Drawing) -> Cell:
+    if row.own is None:
+        return ""
+    # The figure is not that of the split beside it, so it always has its scope.
+    ends = (f" on its own {plural(row.own.of, 'competition')}", f" on its own {row.own.of}")
+    texts = wording.medals(row.own.interim, row.own.cell, drawing.signs.plus_minus)
+    return Forms([((f"{text}{end}", "text"),) for text in texts for end in ends])

@@ -12,7 +12,7 @@ from mlebench_console.console.fields import NounField
 from mlebench_console.console.nouns.comparison import DIFFERENCE, DUEL
 from mlebench_console.console.nouns.scoreboard import are_measured
 from mlebench_console.console.pieces import Line, cells_of, fit, fitting, foreign, heading
-from mlebench_console.console.roles import Drawing, Pieces
+from mlebench_console.console.roles import Pieces
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
@@ -76,9 +76,8 @@ class CompareScreen(ListScreen):
             header.show(*(((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in texts))
             shown.show((Line(),))
         elif self._found is not None:
-            header.show(*_header(self._found, width, self.app.drawing))
-            height = shown.size.height
-            shown.show(_lines(self._found, width, height, self.app.drawing, everything=self._everything))
+            header.show(*self._header(self._found))
+            shown.show(self._lines(self._found))
 
     def action_measure(self) -> None:
         """Compare by the next measure."""
@@ -100,78 +99,88 @@ class CompareScreen(ListScreen):
     def _take(self, found: Comparison | Problem) -> None:
         self._found = found
 
-
-def _header(found: Comparison, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
-    """Return the names of both, who is ahead, by split too, and the differences in their conditions."""
-    by = f"   by {found.measure.words}"
-    room = max(24, width - _BESIDE_NAMES - len(by))
-    first_name, second_name = (plain(name.replace("\n", " ")) for name in (found.first, found.second))
-    half = max(room // 2, room - cell_len(second_name))
-    first_name = fit(first_name, half, ellipsis=drawing.signs.ellipsis).rstrip()
-    second_name = fit(second_name, room - cell_len(first_name), ellipsis=drawing.signs.ellipsis).rstrip()
-    two: Pieces = (
-        (" A ", "accent"),
-        (first_name, "strong"),
-        (f" {found.overall.first:.1f} %", "text"),
-        ("   against   ", "dim"),
-        ("B ", "accent"),
-        (second_name, "strong"),
-        (f" {found.overall.second:.1f} %", "text"),
-    )
-    first = fitting([(*two, (f"{by}, paired by competition", "dim")), (*two, (by, "dim"))], width)
-    lines: list[Pieces] = [first]
-    lines += [((f" {part}", "strong"),) for part in wrap(found.verdict, max(20, width - 3))]
-    by_split = [part for part in differences_of(found) if part[1] is not found.overall]
-    if by_split:
-        parts = (
-            f"{name} {part.points:+.1f} on {part.competitions} (p = {part.p_value:.3f})"
-            for name, part in by_split
+    def _header(self, found: Comparison) -> tuple[Pieces, ...]:
+        """Return the names of both, who is ahead, by split too, and the differences in their conditions."""
+        width, drawing = self.line_list.line_width, self.app.drawing
+        by = f"   by {found.measure.words}"
+        room = max(24, width - _BESIDE_NAMES - len(by))
+        first_name, second_name = (plain(name.replace("\n", " ")) for name in (found.first, found.second))
+        half = max(room // 2, room - cell_len(second_name))
+        first_name = fit(first_name, half, ellipsis=drawing.signs.ellipsis).rstrip()
+        second_name = fit(second_name, room - cell_len(first_name), ellipsis=drawing.signs.ellipsis).rstrip()
+        two: Pieces = (
+            (" A ", "accent"),
+            (first_name, "strong"),
+            (f" {found.overall.first:.1f} %", "text"),
+            ("   against   ", "dim"),
+            ("B ", "accent"),
+            (second_name, "strong"),
+            (f" {found.overall.second:.1f} %", "text"),
         )
+        first = fitting([(*two, (f"{by}, paired by competition", "dim")), (*two, (by, "dim"))], width)
+        lines: list[Pieces] = [first]
+        lines += [((f" {part}", "strong"),) for part in wrap(found.verdict, max(20, width - 3))]
+        by_split = [part for part in differences_of(found) if part[1] is not found.overall]
+        if by_split:
+            parts = (
+                f"{name} {part.points:+.1f} on {part.competitions} (p = {part.p_value:.3f})"
+                for name, part in by_split
+            )
+            lines += [
+                ((f" {part}", "text"),) for part in cells_of(f"  {drawing.signs.dot} ".join(parts), width - 2)
+            ]
+        lines += [((f" {part}", "text"),) for part in wrap(found.worth_of_names, max(20, width - 3))]
+        room = width - len(_CAUTION) - 1
         lines += [
-            ((f" {part}", "text"),) for part in cells_of(f"  {drawing.signs.dot} ".join(parts), width - 2)
+            ((f"{'' if place else _CAUTION:<{len(_CAUTION)}}{part}", "warn"),)
+            for text in found.caveats
+            for place, part in enumerate(cells_of(foreign(text, _MOST_LINES * room).rstrip(), room))
         ]
-    lines += [((f" {part}", "text"),) for part in wrap(found.worth_of_names, max(20, width - 3))]
-    room = width - len(_CAUTION) - 1
-    lines += [
-        ((f"{'' if place else _CAUTION:<{len(_CAUTION)}}{part}", "warn"),)
-        for text in found.caveats
-        for place, part in enumerate(cells_of(foreign(text, _MOST_LINES * room).rstrip(), room))
-    ]
-    return (*lines, ())
+        return (*lines, ())
 
+    def _lines(self, found: Comparison) -> list[Line]:
+        """Return the competitions, those that decide first, then the differences by split and the costs."""
+        width, height, drawing, everything = (
+            self.line_list.line_width,
+            self.line_list.size.height,
+            self.app.drawing,
+            self._everything,
+        )
+        lines: list[Line] = []
+        signs = drawing.signs
+        shown = found.duels if everything else found.deciding
+        even = () if everything else tuple(duel for duel in found.duels if not duel.difference)
+        duels = Table(self._duel_columns(found), found.duels, width, drawing)
+        title = "all competitions" if everything else "competitions that decide"
+        lines.append(Line(heading(title, width, signs, note=str(len(shown)))))
+        if shown:
+            lines += [duels.heading(), *(duels.line(duel, key=DUEL.key(duel)) for duel in shown)]
+        else:
+            lines.append(Line((("  every competition comes out even", "dim"),)))
+        if even and len(lines) + len(even) + 2 + _SPLIT_LINES <= height:
+            lines += [
+                Line(),
+                Line(heading("competitions that come out even", width, signs, note=str(len(even)))),
+            ]
+            lines += [duels.line(duel, key=DUEL.key(duel)) for duel in even]
+        differences = differences_of(found)
+        by_split = Table(DIFFERENCE.fields, differences, width, drawing)
+        lines += [Line(), Line(heading("differences by split", width, signs))]
+        lines += [by_split.heading(), *map(by_split.line, differences)]
+        lines += [
+            Line(((f"  {foreign(text, width - 3).rstrip()}", "dim"),)) for text in compared_costs(found)
+        ]
+        if found.left_out:
+            text = plain(f"only one has results of: {', '.join(found.left_out)}")
+            names = wrap(text, max(20, width - 3), break_on_hyphens=False)
+            lines += [Line(), *(Line(((f"  {part}", "dim"),)) for part in names)]
+        return lines
 
-def _lines(found: Comparison, width: int, height: int, drawing: Drawing, *, everything: bool) -> list[Line]:
-    """Return the competitions, those that decide first, then the differences by split and the costs."""
-    lines: list[Line] = []
-    signs = drawing.signs
-    shown = found.duels if everything else found.deciding
-    even = () if everything else tuple(duel for duel in found.duels if not duel.difference)
-    duels = Table(_duel_columns(found, width), found.duels, width, drawing)
-    title = "all competitions" if everything else "competitions that decide"
-    lines.append(Line(heading(title, width, signs, note=str(len(shown)))))
-    if shown:
-        lines += [duels.heading(), *(duels.line(duel, key=DUEL.key(duel)) for duel in shown)]
-    else:
-        lines.append(Line((("  every competition comes out even", "dim"),)))
-    if even and len(lines) + len(even) + 2 + _SPLIT_LINES <= height:
-        lines += [Line(), Line(heading("competitions that come out even", width, signs, note=str(len(even))))]
-        lines += [duels.line(duel, key=DUEL.key(duel)) for duel in even]
-    differences = differences_of(found)
-    by_split = Table(DIFFERENCE.fields, differences, width, drawing)
-    lines += [Line(), Line(heading("differences by split", width, signs))]
-    lines += [by_split.heading(), *map(by_split.line, differences)]
-    lines += [Line(((f"  {foreign(text, width - 3).rstrip()}", "dim"),)) for text in compared_costs(found)]
-    if found.left_out:
-        text = plain(f"only one has results of: {', '.join(found.left_out)}")
-        names = wrap(text, max(20, width - 3), break_on_hyphens=False)
-        lines += [Line(), *(Line(((f"  {part}", "dim"),)) for part in names)]
-    return lines
-
-
-def _duel_columns(found: Comparison, width: int) -> tuple[NounField[Duel], ...]:
-    """Return the columns of the competitions; wide screens have room for scores and costs."""
-    wide = width >= _WIDE
-    split = "split " if len({duel.complexity for duel in found.duels}) > 1 else ""
-    costs = "A_usd B_usd " if wide and are_measured(found.costs) else ""
-    scores = "better A_scores B_scores" if wide else ""
-    return DUEL.columns(f"competition {split}A bars B points {costs}{scores}", A={"gap": 2})
+    def _duel_columns(self, found: Comparison) -> tuple[NounField[Duel], ...]:
+        """Return the columns of the competitions; wide screens have room for scores and costs."""
+        width = self.line_list.line_width
+        wide = width >= _WIDE
+        split = "split " if len({duel.complexity for duel in found.duels}) > 1 else ""
+        costs = "A_usd B_usd " if wide and are_measured(found.costs) else ""
+        scores = "better A_scores B_scores" if wide else ""
+        return DUEL.columns(f"competition {split}A bars B points {costs}{scores}", A={"gap": 2})

@@ -9,15 +9,30 @@ from statistics import stdev
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
+from mlebench_console.console.fields import Columns, NounField
 from mlebench_console.console.nouns.competition import ORDER, split_of
-from mlebench_console.console.nouns.costs import many, money
 from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES
-from mlebench_console.console.pieces import Line, bar, cells_of, cut, fit, foreign, heading, joined, width_of
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
+from mlebench_console.console.nouns.trial import (
+    COMPETITION_TRIALS,
+    TRIAL_WIDTH,
+    CompetitionTrials,
+    seed_field,
+)
+from mlebench_console.console.pieces import (
+    Line,
+    bar,
+    beside,
+    cells_of,
+    cut,
+    fit,
+    foreign,
+    heading,
+    joined,
+)
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.widgets.table import Column, Table
-from mlebench_console.console.tui.widgets.trial_cell import trial_text
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.scoreboard import ExperimentFacts, Subject, experiment
 from mlebench_console.engine.scoreboard.insight import Insight
 from mlebench_console.engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
@@ -26,8 +41,6 @@ from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import Outcome
 
-# A trial's sign and score.
-_CELL = 11
 # On narrower screens costs by competition are left out, since names would be cut.
 _WIDE = 110
 # Terminals of this height have a blank line below the header, and lines for all measures.
@@ -69,9 +82,9 @@ class _SubjectScreen(ListScreen):
             self.header.show(((f" {foreign(text, self.line_list.line_width - 2).rstrip()}", "bad"),))
             self.line_list.show((Line(),))
         elif self._found is not None:
-            self.draw_experiment(self._found, self.line_list.line_width)
+            self.draw_experiment(self._found)
 
-    def draw_experiment(self, found: ExperimentFacts, width: int) -> None:
+    def draw_experiment(self, found: ExperimentFacts) -> None:
         """Draw the header and the lines."""
         raise NotImplementedError
 
@@ -94,11 +107,11 @@ class ExperimentScreen(_SubjectScreen):
         super().__init__(subject)
         self._column = column
 
-    def draw_experiment(self, found: ExperimentFacts, width: int) -> None:
+    def draw_experiment(self, found: ExperimentFacts) -> None:
         """Draw it on its split."""
         high = self.size.height >= _HIGH
-        self.header.show(*_header(found, self._column, width, self.app.drawing), *[()] * high)
-        self.line_list.show(_lines(found, self._column, width, self.app.drawing, high=high))
+        self.header.show(*self._header(found), *[()] * high)
+        self.line_list.show(self._lines(found, high=high))
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
@@ -128,101 +141,117 @@ class ExperimentScreen(_SubjectScreen):
         self._column = names[(names.index(self._column) + 1) % len(names)]
         self.redraw()
 
+    def _header(self, found: ExperimentFacts) -> tuple[Pieces, ...]:
+        """Return the name and conditions of the experiment."""
+        column, width, drawing = self._column, self.line_list.line_width, self.app.drawing
+        evidence, row = found.evidence, found.row
+        dot: Piece = (f" {drawing.signs.dot} ", "faint")
+        conditions = evidence.conditions
+        done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
+        agent = " ".join(part for part in (conditions.agent, conditions.agent_version) if part)
+        first: list[Pieces] = [
+            ((f" {foreign(evidence.name, 40).rstrip()}", "strong"),),
+            ((f"{done} {'seed' if done == '1' else 'seeds'} complete", "text"),),
+            (("every split" if column == "all" else f"split {column}", "accent"),),
+            ((f"agent {foreign(agent or wording.UNKNOWN, 40).rstrip()}", "dim"),),
+        ]
+        second: list[Pieces] = [
+            ((f"edition {conditions.edition}", "dim"),),
+            ((f"limit {foreign(conditions.hours or wording.UNKNOWN, 10).rstrip()}", "dim"),),
+            ((f"network {foreign(conditions.network or wording.UNKNOWN, 12).rstrip()}", "dim"),),
+            ((foreign(conditions.hardware or "hardware unknown", 60).rstrip(), "dim"),),
+        ]
+        if row.demo:
+            second.insert(0, (("demo data, not a result", "warn"),))
+        lines = [joined(first, dot, width), ((" ", "text"), *joined(second, dot, width - 1))]
+        if evidence.conflict:
+            lines.append(
+                ((f" does not make a row: {foreign(evidence.conflict, width - 16).rstrip()}", "bad"),)
+            )
+        return tuple(lines)
+
+    def _lines(self, found: ExperimentFacts, *, high: bool) -> list[Line]:
+        """Return the measures, all in a high terminal, the competitions of a column by split, and the insights."""
+        column, width, drawing = self._column, self.line_list.line_width, self.app.drawing
+        seeds = max((len(found.trials_of(name)) for name in found.evidence.competitions), default=0)
+        # In wide terminals the statistics are beside the competitions.
+        needed = max(_MEASURES, _NAMES + seeds * (TRIAL_WIDTH + 1)) + (
+            _COSTS if found.insight.model_costs_by_competition else 0
+        )
+        room = width - needed if width >= needed + _BLOCK + 6 else 0
+        width -= room
+        lines = _measures(found, width, MEASURES_BY_INTEREST if high else _FIRST_MEASURES, drawing)
+        members = set(registry.splits()[COLUMNS[column]])
+        shown = [name for name in found.evidence.competitions if name in members or column == "all"]
+        costs = found.insight.model_costs_by_competition
+        rows = [CompetitionTrials(name, found.trials_of(name), costs.get(name)) for name in shown]
+        trials = Table(_trial_columns(rows, seeds, width), rows, width - 1, drawing)
+        for split in ORDER:
+            of_split = [row for row in rows if split_of(row.competition_id) == split]
+            if of_split:
+                lines += [Line(), trials.heading(f"{split.upper()}  {len(of_split)}")]
+                lines += [trials.line(row, key=row.competition_id) for row in of_split]
+        if not shown:
+            lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
+        return _with_statistics(lines, room, found, width, drawing)
+
 
 class PlotsScreen(_SubjectScreen):
     """The plots of an experiment, all of them in one scale."""
 
     CONTEXTS = ("plots", "list")
 
-    def draw_experiment(self, found: ExperimentFacts, width: int) -> None:
+    def draw_experiment(self, found: ExperimentFacts) -> None:
         """Draw the plots."""
-        self.header.show(*_plots_header(found, width, self.app.drawing), ())
-        self.line_list.show(_plot_lines(found.plots, width, self.app.drawing))
+        self.header.show(*self._plots_header(found), ())
+        self.line_list.show(self._plot_lines(found.plots))
 
+    def _plots_header(self, found: ExperimentFacts) -> tuple[Pieces, ...]:
+        """Return whose plots they are, and what bars and signs mean."""
+        width, drawing = self.line_list.line_width, self.app.drawing
+        runs, competitions = len(found.evidence.trials), len(found.evidence.competitions)
+        of = f"{plural(runs, 'run')} of {plural(competitions, 'competition')}"
+        name = foreign(
+            found.evidence.name, max(16, width - 30 - len(of)), ellipsis=drawing.signs.ellipsis
+        ).rstrip()
+        first: Pieces = ((f" {name}", "strong"), (f"  plots of {of}", "text"))
+        parts: list[Pieces] = [((" a whole bar is 100 %, or 100 points; other units say theirs", "dim"),)]
+        if found.row.seeds_done != 1:
+            parts.append(((f"{drawing.signs.plus_minus} standard error over seeds", "dim"),))
+        return first, joined(parts, (f" {drawing.signs.dot} ", "faint"), width)
 
-def _plots_header(found: ExperimentFacts, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
-    """Return whose plots they are, and what bars and signs mean."""
-    runs, competitions = len(found.evidence.trials), len(found.evidence.competitions)
-    of = f"{plural(runs, 'run')} of {plural(competitions, 'competition')}"
-    name = foreign(
-        found.evidence.name, max(16, width - 30 - len(of)), ellipsis=drawing.signs.ellipsis
-    ).rstrip()
-    first: Pieces = ((f" {name}", "strong"), (f"  plots of {of}", "text"))
-    parts: list[Pieces] = [((" a whole bar is 100 %, or 100 points; other units say theirs", "dim"),)]
-    if found.row.seeds_done != 1:
-        parts.append(((f"{drawing.signs.plus_minus} standard error over seeds", "dim"),))
-    return first, joined(parts, (f" {drawing.signs.dot} ", "faint"), width)
-
-
-def _header(found: ExperimentFacts, column: str, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
-    """Return the name and conditions of the experiment."""
-    evidence, row = found.evidence, found.row
-    dot: Piece = (f" {drawing.signs.dot} ", "faint")
-    conditions = evidence.conditions
-    done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
-    agent = " ".join(part for part in (conditions.agent, conditions.agent_version) if part)
-    first: list[Pieces] = [
-        ((f" {foreign(evidence.name, 40).rstrip()}", "strong"),),
-        ((f"{done} {'seed' if done == '1' else 'seeds'} complete", "text"),),
-        (("every split" if column == "all" else f"split {column}", "accent"),),
-        ((f"agent {foreign(agent or wording.UNKNOWN, 40).rstrip()}", "dim"),),
-    ]
-    second: list[Pieces] = [
-        ((f"edition {conditions.edition}", "dim"),),
-        ((f"limit {foreign(conditions.hours or wording.UNKNOWN, 10).rstrip()}", "dim"),),
-        ((f"network {foreign(conditions.network or wording.UNKNOWN, 12).rstrip()}", "dim"),),
-        ((foreign(conditions.hardware or "hardware unknown", 60).rstrip(), "dim"),),
-    ]
-    if row.demo:
-        second.insert(0, (("demo data, not a result", "warn"),))
-    lines = [joined(first, dot, width), ((" ", "text"), *joined(second, dot, width - 1))]
-    if evidence.conflict:
-        lines.append(((f" does not make a row: {foreign(evidence.conflict, width - 16).rstrip()}", "bad"),))
-    return tuple(lines)
-
-
-def _lines(found: ExperimentFacts, column: str, width: int, drawing: Drawing, *, high: bool) -> list[Line]:
-    """Return the measures (all of them in a high terminal), the competitions of a column by split, and the insights."""
-    seeds = max((len(found.trials_of(name)) for name in found.evidence.competitions), default=0)
-    # In wide terminals the statistics are beside the competitions.
-    needed = max(_MEASURES, _NAMES + seeds * (_CELL + 1)) + (
-        _COSTS if found.insight.model_costs_by_competition else 0
-    )
-    beside = width - needed if width >= needed + _BLOCK + 6 else 0
-    whole, width = width, width - beside
-    lines = _measures(found, width, MEASURES_BY_INTEREST if high else _FIRST_MEASURES, drawing)
-    members = set(registry.splits()[COLUMNS[column]])
-    shown = [name for name in found.evidence.competitions if name in members or column == "all"]
-    trials = Table(_trial_columns(found, seeds, width, drawing), shown, width - 1, drawing)
-    for split in ORDER:
-        names = [name for name in shown if split_of(name) == split]
-        if names:
-            lines += [Line(), trials.heading(f"{split.upper()}  {len(names)}")]
-            lines += [trials.line(name, key=name) for name in names]
-    if not shown:
-        lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
-    return _with_statistics(lines, found.insight, whole, beside, drawing)
+    def _plot_lines(self, plots: Sequence[Plot]) -> list[Line]:
+        """Return every plot: a bar and a number for each value, in one column or two."""
+        width, drawing = self.line_list.line_width, self.app.drawing
+        if not plots:
+            return [Line((("  there are no numbers to draw yet", "dim"),))]
+        two = width >= _TWO_COLUMNS and len(plots) > 1
+        room = (width - 2) // 2 if two else width
+        columns: list[list[Line]] = [[], []] if two else [[]]
+        for plot in plots:
+            shortest = min(columns, key=len)
+            shortest += [*([Line()] if shortest else []), *_plot(plot, room, drawing)]
+        if not two:
+            return columns[0]
+        left, right = columns
+        left += [Line()] * (len(right) - len(left))
+        both = beside([[line.pieces for line in column] for column in columns], (room, room))
+        return [replace(line, pieces=pieces) for line, pieces in zip(left, both, strict=True)]
 
 
 def _with_statistics(
-    lines: list[Line], insight: Insight, width: int, beside: int, drawing: Drawing
+    lines: list[Line], room: int, found: ExperimentFacts, width: int, drawing: Drawing
 ) -> list[Line]:
-    """Add the statistics: beside the lines where `beside` cells are free, otherwise below them."""
-    room = beside or width
-    title = Line(heading("statistics", room - bool(beside), drawing.signs))
-    drawn = [title.pieces, *_statistics(insight, room)]
+    """Add the statistics: beside the lines where they have `room`, otherwise below them."""
+    title = heading("statistics", room - 1 if room else width, drawing.signs)
+    drawn = [title, *_statistics(found.insight, room or width)]
     if len(drawn) == 1:
         return lines
-    if not beside:
+    if not room:
         return [*lines, Line(), *map(Line, drawn)]
-    lines += [Line()] * (len(drawn) - len(lines))
-    left = width - beside
-    made = []
-    for place, line in enumerate(lines):
-        gap = " " * max(0, left - width_of(line.pieces))
-        added = drawn[place] if place < len(drawn) else ()
-        made.append(replace(line, pieces=(*cut(line.pieces, left), (gap, "text"), *added)))
-    return made
+    both = beside(([line.pieces for line in lines], drawn), (width, room), ("", "text"))
+    lines += [Line()] * (len(both) - len(lines))
+    return [replace(line, pieces=pieces) for line, pieces in zip(lines, both, strict=True)]
 
 
 def _statistics(insight: Insight, width: int) -> list[Pieces]:
@@ -233,13 +262,7 @@ def _statistics(insight: Insight, width: int) -> list[Pieces]:
     for block in blocks:
         shortest = min(columns, key=len)
         shortest += [(), *block] if shortest else block
-    lines: list[Pieces] = []
-    for place in range(max(map(len, columns), default=0)):
-        line: Pieces = (("  ", "text"),)
-        for column in columns:
-            pieces = cut(column[place] if place < len(column) else (), _BLOCK)
-            line = (*line, *pieces, (" " * (_BLOCK + 2 - width_of(pieces)), "text"))
-        lines.append(line)
+    lines: list[Pieces] = [(("  ", "text"), *line) for line in beside(columns, [_BLOCK] * count)]
     told = [(name, text) for name, text in insight.facts() if name in _IN_WORDS]
     for name, text in told:
         lines += [(), ((f"  {name}", "dim"),)] if name == told[0][0] else [((f"  {name}", "dim"),)]
@@ -319,13 +342,17 @@ def _measures(
 
     room = 10 + len(drawing.signs.plus_minus)
 
-    def column(title: str, standing: Standing | None) -> Column[Measure]:
-        return Column(
-            title.capitalize(), lambda measure: _measured(standing, measure, drawing), room, right=True, gap=1
+    def field(title: str, standing: Standing | None) -> NounField[Measure]:
+        return NounField(
+            title.capitalize(),
+            lambda measure, drawing: _measured(standing, measure, drawing),
+            room,
+            right=True,
+            gap=1,
         )
 
-    columns = [Column[Measure]("mean, %", lambda measure: measure.words, 12, grows=18)]
-    columns += [column(title, standing) for title, standing in standings]
+    columns = [NounField[Measure]("mean, %", lambda measure, _: measure.words, 12, grows=18)]
+    columns += [field(title, standing) for title, standing in standings]
     table = Table(columns, measures, width, drawing)
     covered = [
         "-" if standing is None else f"{standing.covered} of {standing.of}" for _name, standing in standings
@@ -345,67 +372,11 @@ def _measured(standing: Standing | None, measure: Measure, drawing: Drawing) -> 
     return wording.UNKNOWN
 
 
-def _trial_columns(found: ExperimentFacts, seeds: int, width: int, drawing: Drawing) -> list[Column[str]]:
-    def seed(place: int) -> Column[str]:
-        def trial(name: str) -> Pieces:
-            trials = found.trials_of(name)
-            return (trial_text(trials[place], drawing.signs),) if place < len(trials) else ()
-
-        return Column(f"seed {place + 1}", trial, _CELL, gap=1, chosen=True)
-
-    costs_of = found.insight.model_costs_by_competition
-
-    def tokens(name: str) -> str:
-        costs = costs_of.get(name)
-        return "" if costs is None or not costs.measured else f"{many(costs.tokens_per_run)} tokens"
-
-    def cost(name: str) -> str:
-        costs = costs_of.get(name)
-        if costs is None or not costs.measured:
-            return ""
-        return "unknown cost" if costs.per_run is None else f"{money(costs.per_run)} a run"
-
-    def medals(name: str) -> Pieces:
-        counted = [trial for trial in found.trials_of(name) if trial.earned is not None]
-        won = sum(trial.has(Measure.ANY_MEDAL) for trial in counted)
-        role: Role = "good" if won and won == len(counted) else "text" if won else "dim"
-        return ((f"{won}/{len(counted)}" if counted else wording.UNKNOWN, role),)
-
-    columns: list[Column[str]] = [Column("competition", str, 14, grows=48), *map(seed, range(seeds))]
-    columns.append(Column("medals", medals, 6, drop=1, right=True))
-    columns.append(Column("bronze", partial(_bronze, drawing=drawing), 10, drop=2, right=True, role="dim"))
-    if costs_of and width >= _WIDE:
-        columns.append(Column("", cost, 16, drop=3, right=True, role="dim"))
-        columns.append(Column("", tokens, 14, drop=4, right=True, role="dim"))
-    return columns
-
-
-def _bronze(competition: str, drawing: Drawing) -> str:
-    """Return the score that bronze needs, with an arrow towards better ones."""
-    cuts = registry.get(competition).thresholds
-    return f"{wording.score(cuts.bronze, 8)} {better_arrow(cuts, drawing.signs)}"
-
-
-def _plot_lines(plots: Sequence[Plot], width: int, drawing: Drawing) -> list[Line]:
-    """Return every plot: a bar and a number for each value, in one column or two."""
-    if not plots:
-        return [Line((("  there are no numbers to draw yet", "dim"),))]
-    two = width >= _TWO_COLUMNS and len(plots) > 1
-    room = (width - 2) // 2 if two else width
-    columns: list[list[Line]] = [[], []] if two else [[]]
-    for plot in plots:
-        shortest = min(columns, key=len)
-        shortest += [*([Line()] if shortest else []), *_plot(plot, room, drawing)]
-    if not two:
-        return columns[0]
-    left, right = columns
-    lines = []
-    for place in range(max(len(left), len(right))):
-        line = left[place] if place < len(left) else Line()
-        beside = right[place].pieces if place < len(right) else ()
-        gap: Piece = (" " * (room + 2 - width_of(line.pieces)), "text")
-        lines.append(replace(line, pieces=(*line.pieces, gap, *beside)))
-    return lines
+def _trial_columns(rows: Sequence[CompetitionTrials], seeds: int, width: int) -> Columns[CompetitionTrials]:
+    """Return the columns: the trials, by seed, and what is known of all of them."""
+    costs = "cost tokens" if any(row.costs for row in rows) and width >= _WIDE else ""
+    first, *others = COMPETITION_TRIALS.columns(f"competition medals bronze {costs}")
+    return (first, *map(seed_field, range(seeds)), *others)
 
 
 # From this width on plots are in two columns.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from textual.widget import Widget
 
-from mlebench_console.console.fields import NounField
-from mlebench_console.console.nouns.scoreboard import standing_cell
+from mlebench_console.console.nouns.scoreboard import SPLIT_STANDING, split_standings
 from mlebench_console.console.pieces import Line, cells_of, cut, foreign, heading
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain, plain_lines
@@ -75,7 +74,7 @@ class ExportScreen(ListScreen):
         """Draw the choices and the preview."""
         preview = self.line_list
         width = preview.line_width
-        self.header.show(*self._choices(width))
+        self.header.show(*self._choices())
         if self._result is None:
             # A problem and a row may contain untrusted text.
             told = self._problem.splitlines() or ["making the row"]
@@ -85,14 +84,13 @@ class ExportScreen(ListScreen):
             )
             return
         result, form, signs = self._result, self._request.form, self.app.signs
-        mend = self.app.drawing.keys
-        lines = _missing_lines(result.shortcomings, mend, width)
+        lines = self._missing_lines(result.shortcomings)
         if self.size.height >= _HIGH:
             # The row has the figures too, and in a low terminal it should be seen without scrolling.
             lines += [
                 Line(),
                 Line(heading("figures, any medal in %", width, signs)),
-                *_figures(result.row, width, self.app.drawing),
+                *self._figures(result.row),
             ]
         title = f"the row as {_NAMES[form]}, as it is copied and written"
         lines += [Line(), Line(heading(title, width, signs))]
@@ -198,8 +196,9 @@ class ExportScreen(ListScreen):
         self._problem = str(found) if isinstance(found, Problem) else ""
         self.draw()
 
-    def _choices(self, width: int) -> tuple[Pieces, ...]:
+    def _choices(self) -> tuple[Pieces, ...]:
         """Return the formats, whether the row is ready for the leaderboard, and why the last file was not written."""
+        width = self.line_list.line_width
         beside = 4 + sum(len(title) + 2 for title in _NAMES.values()) + 8 * self._request.pad_missing
         name = foreign(self._request.subject.name, max(20, width - beside), ellipsis=self.app.signs.ellipsis)
         pieces: list[Piece] = [(f" {name.rstrip()}   ", "strong")]
@@ -219,6 +218,35 @@ class ExportScreen(ListScreen):
             ]
         return tuple(lines)
 
+    def _missing_lines(self, found: Sequence[Shortcoming]) -> list[Line]:
+        """Return what the row lacks before it is ready for the leaderboard."""
+        key_name, width = self.app.drawing.keys, self.line_list.line_width
+        lines = []
+        for one in found:
+            action, does = _MENDED_BY.get(one.about, ("", ""))
+            text = f"{one.text}: {key_name(action)} {does}" if action else one.text
+            parts = cells_of(plain(text.replace("\n", " ")), max(20, width - _ABOUT - 5))
+            lines += [
+                Line(
+                    ((f"   {'' if place else one.about:<{_ABOUT}}", "dim"), (part, "text")),
+                    key=(one, place),
+                    selectable=True,
+                )
+                for place, part in enumerate(parts)
+            ]
+        return lines
+
+    def _figures(self, row: Row) -> list[Line]:
+        """Return the figures of the row by split, with what they are over."""
+        width, drawing = self.line_list.line_width, self.app.drawing
+        known = split_standings(row)
+        seeds = "seeds" if any(one.standing.cell is not None for one in known) else ""
+        columns = SPLIT_STANDING.columns(
+            f"split medals covers {seeds}", medals={"width": 14}, covers={"width": 12}
+        )
+        table = Table(columns, known, width, drawing)
+        return [table.heading(), *map(table.line, known)]
+
 
 def _readiness(missing: int, drawing: Drawing) -> Pieces:
     """Return whether a row is ready for the leaderboard."""
@@ -235,40 +263,6 @@ _MENDED_BY = {
     "integrity": ("experiment.integrity", "on the screen of its experiment"),
 }
 _ABOUT = 14
-
-
-def _missing_lines(found: Sequence[Shortcoming], key_name: Callable[[str], str], width: int) -> list[Line]:
-    """Return what the row lacks before it is ready for the leaderboard."""
-    lines = []
-    for one in found:
-        action, does = _MENDED_BY.get(one.about, ("", ""))
-        text = f"{one.text}: {key_name(action)} {does}" if action else one.text
-        parts = cells_of(plain(text.replace("\n", " ")), max(20, width - _ABOUT - 5))
-        lines += [
-            Line(
-                ((f"   {'' if place else one.about:<{_ABOUT}}", "dim"), (part, "text")),
-                key=(one, place),
-                selectable=True,
-            )
-            for place, part in enumerate(parts)
-        ]
-    return lines
-
-
-def _figures(row: Row, width: int, drawing: Drawing) -> list[Line]:
-    """Return the figures of the row by split, with what they are over."""
-    standings = [("its own", row.own), *row.columns.items()]
-    known = [(name, standing) for name, standing in standings if standing is not None]
-
-    columns = [
-        NounField[tuple[str, Standing]]("split", lambda one, _: one[0], 8),
-        NounField("any medal", lambda one, drawing: standing_cell(one[1], drawing), 14, right=True),
-        NounField("competitions", lambda one, _: f"{one[1].covered} of {one[1].of}", 12, right=True),
-    ]
-    if any(standing.cell is not None for _name, standing in known):
-        columns.append(NounField("seeds", _seeds_of, 5, right=True))
-    table = Table(columns, known, width, Drawing(0.0, drawing.signs))
-    return [table.heading(), *map(table.line, known)]
 
 
 def _seeds_of(one: tuple[str, Standing], _drawing: Drawing) -> str:

@@ -9,7 +9,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.nouns.gpu import BARS, GPU, gpu_rows
 from mlebench_console.console.nouns.node import NODE, node_rows
 from mlebench_console.console.nouns.usage import USAGE, cpus_text
-from mlebench_console.console.pieces import Line, bar, cut, foreign, heading, joined, width_of
+from mlebench_console.console.pieces import Line, bar, beside, cut, foreign, heading, joined
 from mlebench_console.console.roles import Pieces, Role, Signs
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import ListScreen
@@ -255,10 +255,8 @@ class HostScreen(ListScreen):
             )
             drawn.append([heading(title, across, drawing.signs), *lines])
         if is_beside:
-            half = width - width // 2 + 1
             yield Line()
-            for left, right in zip(*drawn, strict=True):
-                yield Line((*left, (" " * (half - width_of(left)), "text"), *right))
+            yield from map(Line, beside(drawn, (across + 1, across)))
             return
         for lines in drawn:
             yield Line()

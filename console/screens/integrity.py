@@ -13,7 +13,15 @@ from mlebench_console.console.actions import integrity
 from mlebench_console.console.fields import REST
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
-from mlebench_console.console.pieces import Line, cells_of, cut, foreign, foreign_path, joined, width_of
+from mlebench_console.console.pieces import (
+    Line,
+    beside,
+    cells_of,
+    cut,
+    foreign,
+    foreign_path,
+    joined,
+)
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.logs import FileScreen
@@ -94,9 +102,7 @@ class IntegrityScreen(FilteredScreen):
         found = [one for one in facts.findings if self._is_shown(one)]
         left_out = sum(not _counts(one) for one in facts.findings) if not self._with_notes else 0
         notes = self.app.drawing.keys("integrity.notes")
-        self.header.show(
-            _header(self._title, facts, self.words, left_out, notes, shown.line_width, self.app.drawing)
-        )
+        self.header.show(self._header(self._title, facts, self.words, left_out, notes))
         table = Table(_COLUMNS, found, shown.line_width, signs)
         if found:
             shown.show([table.line(one, key=one.key) for one in found], heading=table.heading())
@@ -211,7 +217,7 @@ class IntegrityScreen(FilteredScreen):
             review = f"{key('integrity.clear')} clears it and {key('integrity.confirm')} confirms it"
             disclosed = "" if is_low else " with a reason that is disclosed with the row"
             next_step = f"{review}{disclosed}; {next_step}"
-        drawn = _evidence(one, shown, self.size.width, next_step, self.app.drawing)
+        drawn = self._evidence(one, shown, next_step)
         evidence.show(*drawn[: self.size.height])
 
     def _read_passages(self) -> None:
@@ -227,28 +233,80 @@ class IntegrityScreen(FilteredScreen):
         self._passages = (key, found)
         self._draw_evidence()
 
+    def _evidence(self, one: ShownFinding, shown: Sequence[ExcerptInFile], next_step: str) -> list[Pieces]:
+        """Return the evidence of a finding: statement, run, figures, review, what one can do, passages."""
+        width, drawing = self.size.width, self.app.drawing
+        room = max(20, width - 4)
+
+        def told(label: str, text: str, role: Role, most_lines: int) -> list[Pieces]:
+            parts = cells_of(foreign(text, most_lines * (room - _LABEL)).rstrip(), room - _LABEL)
+            return [
+                ((f" {'' if place else label:<{_LABEL}}", "dim"), (part, role))
+                for place, part in enumerate(parts)
+                if part.strip()
+            ]
+
+        lines: list[Pieces] = [((drawing.signs.rule * width, "faint"),)]
+        lines += told("found", one.finding.statement, "strong", 4)
+        run, outcome = one.run, one.run.outcome
+        sweep = foreign(run.sweep_id, 30).rstrip()
+        earned: Pieces = ()
+        if outcome is not None:
+            score = "" if run.score is None else f" {wording.score(run.score)}"
+            words = f"{outcome_sign(outcome, drawing.signs)} {wording.outcome(outcome)}{score}"
+            earned = ((words, outcome_role(outcome)),)
+        looked = wording.age(drawing.now - one.result.looked_at)
+        ago = "now" if looked == "now" else f"{looked} ago"
+        groups: tuple[Pieces, ...] = (
+            (
+                (f" {'run':<{_LABEL}}", "dim"),
+                (f"{run.id}, seed {run.seed} of {sweep}", "text"),
+            ),
+            earned,
+            ((f"by {one.result.layer}/{one.result.detector}, {ago}", "dim"),),
+            ((f"finding {one.finding.key}", "dim"),),
+        )
+        lines.append(joined(filter(None, groups), (f" {drawing.signs.dot} ", "faint"), width))
+        if one.finding.numbers:
+            figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
+            lines += told("figures", figures, "text", 2)
+        if one.review is not None:
+            verb = "cleared" if one.is_cleared else "confirmed"
+            said = (
+                f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}: {one.review.reason}"
+            )
+            lines += told("review", said, "good" if one.is_cleared else "bad", 3)
+        lines += [*told("next", next_step, "text", 2), ()]
+        if len(shown) == 2 and width >= _SIDE_BY_SIDE:
+            half = (width - 3) // 2
+            above = max(len(each.before) for each in shown)  # so that both passages begin on the same line
+            both = [_passage(each, half, drawing, above=above - len(each.before)) for each in shown]
+            lines += beside(both, (half, half), (f" {drawing.signs.axis} ", "faint"))
+        else:
+            for each in shown:
+                lines += _passage(each, width - 1, drawing)
+        return lines
+
+    def _header(self, title: str, facts: IntegrityFacts, words: str, left_out: int, notes: str) -> Pieces:
+        """Return how many runs were looked at and what was found; `notes` is the key that shows the notes left out."""
+        width, drawing = self.line_list.line_width, self.app.drawing
+        groups: list[Pieces] = [
+            ((f" {foreign(title, 40).rstrip()}", "strong"),),
+            ((f"{facts.looked_at:,} of {plural(facts.runs, 'run')} looked at", "text"),),
+        ]
+        if facts.looked_at:
+            groups.append(((f"{facts.flagged} flagged", "warn" if facts.flagged else "good"),))
+        if words:
+            groups.append(((f"/ {foreign(words, 30).rstrip()}", "accent"),))
+        if left_out:
+            groups.append(((f"{plural(left_out, 'note')} not shown: {notes}", "dim"),))
+        groups.append((("people decide: a finding alone excludes no run", "dim"),))
+        return joined(groups, (f" {drawing.signs.dot} ", "faint"), width)
+
 
 def _counts(one: ShownFinding) -> bool:
     """Return whether a finding needs a review, or has one."""
     return one.finding.severity.is_flag or one.review is not None
-
-
-def _header(
-    title: str, facts: IntegrityFacts, words: str, left_out: int, notes: str, width: int, drawing: Drawing
-) -> Pieces:
-    """Return how many runs were looked at and what was found; `notes` is the key that shows the notes left out."""
-    groups: list[Pieces] = [
-        ((f" {foreign(title, 40).rstrip()}", "strong"),),
-        ((f"{facts.looked_at:,} of {plural(facts.runs, 'run')} looked at", "text"),),
-    ]
-    if facts.looked_at:
-        groups.append(((f"{facts.flagged} flagged", "warn" if facts.flagged else "good"),))
-    if words:
-        groups.append(((f"/ {foreign(words, 30).rstrip()}", "accent"),))
-    if left_out:
-        groups.append(((f"{plural(left_out, 'note')} not shown: {notes}", "dim"),))
-    groups.append((("people decide: a finding alone excludes no run", "dim"),))
-    return joined(groups, (f" {drawing.signs.dot} ", "faint"), width)
 
 
 def _severity(one: ShownFinding) -> Pieces:
@@ -265,63 +323,6 @@ _COLUMNS = (
     Column[ShownFinding]("detector", lambda one: one.result.detector, 15, role="dim", drop=2),
     Column[ShownFinding]("what was found", lambda one: one.finding.statement, 32, grows=REST),
 )
-
-
-def _evidence(
-    one: ShownFinding, shown: Sequence[ExcerptInFile], width: int, next_step: str, drawing: Drawing
-) -> list[Pieces]:
-    """Return the evidence of a finding: statement, run, figures, review, what one can do, passages."""
-    room = max(20, width - 4)
-
-    def told(label: str, text: str, role: Role, most_lines: int) -> list[Pieces]:
-        parts = cells_of(foreign(text, most_lines * (room - _LABEL)).rstrip(), room - _LABEL)
-        return [
-            ((f" {'' if place else label:<{_LABEL}}", "dim"), (part, role))
-            for place, part in enumerate(parts)
-            if part.strip()
-        ]
-
-    lines: list[Pieces] = [((drawing.signs.rule * width, "faint"),)]
-    lines += told("found", one.finding.statement, "strong", 4)
-    run, outcome = one.run, one.run.outcome
-    sweep = foreign(run.sweep_id, 30).rstrip()
-    earned: Pieces = ()
-    if outcome is not None:
-        score = "" if run.score is None else f" {wording.score(run.score)}"
-        words = f"{outcome_sign(outcome, drawing.signs)} {wording.outcome(outcome)}{score}"
-        earned = ((words, outcome_role(outcome)),)
-    looked = wording.age(drawing.now - one.result.looked_at)
-    ago = "now" if looked == "now" else f"{looked} ago"
-    groups: tuple[Pieces, ...] = (
-        (
-            (f" {'run':<{_LABEL}}", "dim"),
-            (f"{run.id}, seed {run.seed} of {sweep}", "text"),
-        ),
-        earned,
-        ((f"by {one.result.layer}/{one.result.detector}, {ago}", "dim"),),
-        ((f"finding {one.finding.key}", "dim"),),
-    )
-    lines.append(joined(filter(None, groups), (f" {drawing.signs.dot} ", "faint"), width))
-    if one.finding.numbers:
-        figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
-        lines += told("figures", figures, "text", 2)
-    if one.review is not None:
-        verb = "cleared" if one.is_cleared else "confirmed"
-        said = f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}: {one.review.reason}"
-        lines += told("review", said, "good" if one.is_cleared else "bad", 3)
-    lines += [*told("next", next_step, "text", 2), ()]
-    if len(shown) == 2 and width >= _SIDE_BY_SIDE:
-        half = (width - 3) // 2
-        above = max(len(each.before) for each in shown)  # so that both passages begin on the same line
-        left, right = (_passage(each, half, drawing, above=above - len(each.before)) for each in shown)
-        for place in range(max(len(left), len(right))):
-            pair = [side[place] if place < len(side) else () for side in (left, right)]
-            gap = " " * (half - width_of(pair[0]))
-            lines.append((*pair[0], (f"{gap} {drawing.signs.axis} ", "faint"), *pair[1]))
-    else:
-        for each in shown:
-            lines += _passage(each, width - 1, drawing)
-    return lines
 
 
 _LABEL = 9

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.nouns.scoreboard import are_measured, costs_text
+from mlebench_console.console.nouns.trial import CompetitionTrials
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.scoreboard.aggregation import row_of
@@ -202,26 +203,17 @@ def experiment(database: Database, subject: Subject, config_file: Path) -> Exper
     return or_problem(read)
 
 
-@dataclass(frozen=True)
-class CompetitionSeeds:
-    """The trials of one competition of a row, and how many of them count."""
-
-    competition_id: str
-    trials: tuple[Trial, ...]
-    counted: int
-
-
-def seeds_by_competition(database: Database, subject: Subject) -> tuple[CompetitionSeeds, ...] | Problem:
+def seeds_by_competition(database: Database, subject: Subject) -> tuple[CompetitionTrials, ...] | Problem:
     """Return the trials of each competition of an experiment."""
 
-    def read() -> tuple[CompetitionSeeds, ...]:
+    def read() -> tuple[CompetitionTrials, ...]:
         evidence = _evidence_of(database, subject)
         found: dict[str, list[Trial]] = {name: [] for name in evidence.competitions}
         for trial in evidence.trials:
             found[trial.competition_id].append(trial)
+        planned = row_of(evidence).seeds_planned or 0
         return tuple(
-            CompetitionSeeds(name, tuple(trials), sum(trial.earned is not None for trial in trials))
-            for name, trials in found.items()
+            CompetitionTrials(name, tuple(trials), planned=planned) for name, trials in found.items()
         )
 
     return or_problem(read)
