@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from textual.widget import Widget
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST
+from mlebench_console.console.fields import REST, Columns, NounField
 from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.pieces import (
     Line,
@@ -31,7 +31,7 @@ from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries
 from mlebench_console.console.tui.widgets.log_view import code_pieces, lexer_for
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.code import (
     DiffLine,
     FileChange,
@@ -442,15 +442,15 @@ def _files(code: VersionCode, width: int, drawing: Drawing) -> list[Line]:
 
 
 _FILES = (
-    Column[KeptFile]("size", lambda each: wording.size(each.bytes), 9, right=True, role="dim"),
-    Column[KeptFile]("file", lambda each: each.path, 10, grows=REST),
+    NounField[KeptFile]("size", lambda each, _: wording.size(each.bytes), 9, right=True, role="dim"),
+    NounField[KeptFile]("file", lambda each, _: each.path, 10, grows=REST),
 )
 _LEFT_OUT = (
-    Column[LeftOut](
-        "", lambda each: "" if each.bytes < 0 else wording.size(each.bytes), 9, right=True, role="dim"
+    NounField[LeftOut](
+        "size", lambda each, _: "" if each.bytes < 0 else wording.size(each.bytes), 9, right=True, role="dim"
     ),
-    Column[LeftOut]("", lambda each: each.path, 16, grows=60, role="dim"),
-    Column[LeftOut]("", lambda each: each.why, 16, grows=REST, role="dim"),
+    NounField[LeftOut]("file", lambda each, _: each.path, 16, grows=60, role="dim"),
+    NounField[LeftOut]("why", lambda each, _: each.why, 16, grows=REST, role="dim"),
 )
 
 
@@ -507,11 +507,12 @@ def _head(change: FileChange, width: int, drawing: Drawing) -> Line:
     )
 
 
-def _settings(found: VersionDifference) -> Sequence[Column[SettingChange]]:
+def _settings(found: VersionDifference) -> Columns[SettingChange]:
+    left, right = _column_title(found.left, found.right), _column_title(found.right, found.left)
     return (
-        Column("", lambda each: each.name, 18, role="dim"),
-        Column(_column_title(found.left, found.right), lambda each: each.left or "none", 14, grows=60),
-        Column(_column_title(found.right, found.left), lambda each: each.right or "none", 14, grows=REST),
+        NounField("name", lambda each, _: each.name, 18, title="", role="dim"),
+        NounField("left", lambda each, _: each.left or "none", 14, grows=60, title=left),
+        NounField("right", lambda each, _: each.right or "none", 14, grows=REST, title=right),
     )
 
 
@@ -522,15 +523,20 @@ _STATUS: dict[str, Pieces] = {
     "unknown": (("?", "warn"),),
 }
 _CHANGES = (
-    Column[FileChange]("", lambda each: _STATUS[each.status], 1),
-    Column[FileChange](
-        "", lambda each: ((f"+{each.added:,}" if each.added else "", "good"),), 7, right=True, gap=1
+    NounField[FileChange]("status", lambda each, _: _STATUS[each.status], 1),
+    NounField[FileChange](
+        "added", lambda each, _: f"+{each.added:,}" if each.added else "", 7, right=True, gap=1, role="good"
     ),
-    Column[FileChange](
-        "", lambda each: ((f"-{each.removed:,}" if each.removed else "", "bad"),), 7, right=True, gap=1
+    NounField[FileChange](
+        "removed",
+        lambda each, _: f"-{each.removed:,}" if each.removed else "",
+        7,
+        right=True,
+        gap=1,
+        role="bad",
     ),
-    Column[FileChange]("", lambda each: each.path, 20, grows=80),
-    Column[FileChange]("", lambda each: each.note, 10, grows=REST, role="dim", drop=1),
+    NounField[FileChange]("file", lambda each, _: each.path, 20, grows=80),
+    NounField[FileChange]("note", lambda each, _: each.note, 10, grows=REST, role="dim", drop=1),
 )
 _ROLES: dict[str, Role] = {"-": "bad", "+": "good", " ": "text"}
 

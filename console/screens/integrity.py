@@ -10,8 +10,8 @@ from textual.widget import Widget
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import integrity
-from mlebench_console.console.fields import REST
 from mlebench_console.console.lists import words_accept
+from mlebench_console.console.nouns.finding import FINDING, FindingRow
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import (
     Line,
@@ -30,23 +30,15 @@ from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.integrity import (
     ExcerptInFile,
     IntegrityFacts,
-    ShownFinding,
     integrity_facts,
     passages,
 )
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.integrity import Severity
 
-_ROLES: dict[Severity, Role] = {
-    Severity.CLEAN: "good",
-    Severity.NOTE: "dim",
-    Severity.SUSPICIOUS: "warn",
-    Severity.HIGH: "bad",
-}
 # Narrower screens show two passages below each other.
 _SIDE_BY_SIDE = 110
 # The lines of the terminal that are not for passages, and the most lines before and after one.
@@ -98,12 +90,12 @@ class IntegrityScreen(FilteredScreen):
         facts = self._facts
         if facts is None:
             return
-        shown, signs = self.line_list, self.app.signs
+        shown, _signs = self.line_list, self.app.signs
         found = [one for one in facts.findings if self._is_shown(one)]
-        left_out = sum(not _counts(one) for one in facts.findings) if not self._with_notes else 0
+        left_out = sum(not one.counts for one in facts.findings) if not self._with_notes else 0
         notes = self.app.drawing.keys("integrity.notes")
         self.header.show(self._header(self._title, facts, self.words, left_out, notes))
-        table = Table(_COLUMNS, found, shown.line_width, signs)
+        table = Table(FINDING.fields, found, shown.line_width, self.app.drawing)
         if found:
             shown.show([table.line(one, key=one.key) for one in found], heading=table.heading())
         elif facts.looked_at:
@@ -192,12 +184,12 @@ class IntegrityScreen(FilteredScreen):
     def _take(self, found: IntegrityFacts) -> None:
         self._facts = found
 
-    def _is_shown(self, one: ShownFinding) -> bool:
+    def _is_shown(self, one: FindingRow) -> bool:
         texts = (one.run.competition_id, one.result.detector, one.finding.statement, one.finding.severity)
         run = f"run:{one.run.id} seed:{one.run.seed} {one.run.sweep_id}"
-        return (self._with_notes or _counts(one)) and words_accept(self.words, *texts, run)
+        return (self._with_notes or one.counts) and words_accept(self.words, *texts, run)
 
-    def _current(self) -> ShownFinding | None:
+    def _current(self) -> FindingRow | None:
         key = self.query_one(LineList).key
         return next((one for one in (self._facts.findings if self._facts else ()) if one.key == key), None)
 
@@ -233,7 +225,7 @@ class IntegrityScreen(FilteredScreen):
         self._passages = (key, found)
         self._draw_evidence()
 
-    def _evidence(self, one: ShownFinding, shown: Sequence[ExcerptInFile], next_step: str) -> list[Pieces]:
+    def _evidence(self, one: FindingRow, shown: Sequence[ExcerptInFile], next_step: str) -> list[Pieces]:
         """Return the evidence of a finding: statement, run, figures, review, what one can do, passages."""
         width, drawing = self.size.width, self.app.drawing
         room = max(20, width - 4)
@@ -302,27 +294,6 @@ class IntegrityScreen(FilteredScreen):
             groups.append(((f"{plural(left_out, 'note')} not shown: {notes}", "dim"),))
         groups.append((("people decide: a finding alone excludes no run", "dim"),))
         return joined(groups, (f" {drawing.signs.dot} ", "faint"), width)
-
-
-def _counts(one: ShownFinding) -> bool:
-    """Return whether a finding needs a review, or has one."""
-    return one.finding.severity.is_flag or one.review is not None
-
-
-def _severity(one: ShownFinding) -> Pieces:
-    if one.review is not None:
-        return (("cleared" if one.is_cleared else "confirmed", "good" if one.is_cleared else "bad"),)
-    return ((one.finding.severity, _ROLES[one.finding.severity]),)
-
-
-_COLUMNS = (
-    Column[ShownFinding]("suspicion", _severity, 10),
-    Column[ShownFinding]("run", lambda one: str(one.run.id), 5, right=True, role="dim"),
-    Column[ShownFinding]("competition", lambda one: one.run.competition_id, 14, grows=40, drop=1),
-    Column[ShownFinding]("seed", lambda one: str(one.run.seed), 4, right=True, role="dim", drop=3),
-    Column[ShownFinding]("detector", lambda one: one.result.detector, 15, role="dim", drop=2),
-    Column[ShownFinding]("what was found", lambda one: one.finding.statement, 32, grows=REST),
-)
 
 
 _LABEL = 9

@@ -6,47 +6,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlebench_console.console.nouns.finding import FindingRow
 from mlebench_console.engine.scoreboard.integrity import PUBLIC_KERNEL
 from mlebench_console.foundation.files import reading_untrusted
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import integrity, runs
 from mlebench_console.state.database import Database
-from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Review, RunIntegrity
+from mlebench_console.state.integrity import Excerpt, RunIntegrity
 from mlebench_console.state.records import Run
 
 _MOST_BYTES = 4 << 20
-
-
-@dataclass(frozen=True)
-class ShownFinding:
-    """A finding in a run.
-
-    Attributes:
-        directory: of the run's latest attempt.
-        review: a person's review, if there is one.
-    """
-
-    run: Run
-    directory: Path
-    result: DetectorResult
-    finding: Finding
-    review: Review | None
-
-    @property
-    def key(self) -> tuple[int, str]:
-        """What identifies it among all findings."""
-        return self.run.id, self.finding.key
-
-    @property
-    def is_cleared(self) -> bool:
-        """Whether a person has cleared it."""
-        return self.review is not None and self.review.cleared
-
-    def file_of(self, excerpt: Excerpt) -> Path | None:
-        """Return the file that contains a passage; None if it is not the run's, such as a public kernel."""
-        path = self.directory / excerpt.source
-        is_own = ".." not in Path(excerpt.source).parts and not Path(excerpt.source).is_absolute()
-        return path if is_own and path.is_file() else None
 
 
 @dataclass(frozen=True)
@@ -67,7 +36,7 @@ class ExcerptInFile:
     trouble: str = ""
 
 
-def passages(one: ShownFinding, beside: int) -> tuple[ExcerptInFile, ...]:
+def passages(one: FindingRow, beside: int) -> tuple[ExcerptInFile, ...]:
     """Read the passages of a finding with up to `beside` lines before and after each; waits for the disk."""
     return tuple(_in_its_file(excerpt, one.file_of(excerpt), beside) for excerpt in one.finding.excerpts)
 
@@ -113,7 +82,7 @@ class IntegrityFacts:
     runs: int
     looked_at: int
     flagged: int
-    findings: tuple[ShownFinding, ...]
+    findings: tuple[FindingRow, ...]
 
 
 def integrity_facts(database: Database, run_ids: Collection[int] | None = None) -> IntegrityFacts:
@@ -139,11 +108,11 @@ def integrity_facts(database: Database, run_ids: Collection[int] | None = None) 
     )
 
 
-def _of_run(database: Database, run: Run, known: RunIntegrity) -> list[ShownFinding]:
+def _of_run(database: Database, run: Run, known: RunIntegrity) -> list[FindingRow]:
     attempt = runs.latest_attempt(database, run.id)
     directory = database.path.parent / (attempt.directory if attempt is not None else "")
     return [
-        ShownFinding(run, directory, result, finding, known.review_of(finding))
+        FindingRow(run, directory, result, finding, known.review_of(finding))
         for result in known.results
         for finding in result.findings
     ]
