@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 
@@ -14,6 +15,7 @@ from mlebench_console.console.fields import REST, Columns, NounField
 from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.pieces import (
     Line,
+    beside,
     cells_of,
     cut,
     fit,
@@ -90,23 +92,24 @@ class CodeScreen(ListScreen):
 
     def redraw(self) -> None:
         """Draw the files."""
-        shown, found, width = self.line_list, self._found, self.line_list.line_width
+        shown, found = self.line_list, self._found
+        code = CodeLines(shown.line_width, self.app.drawing)
         if isinstance(found, Problem):
-            self.header.show(*(_named(self._version, "", width, self.app.drawing) if self._version else ()))
+            self.header.show(*(code.named(self._version, "") if self._version else ()))
             after = self.app.drawing.keys("code.after")
             hint = f"{after} goes to the submissions after it, and then to the code as it is now"
             can = self._version is not None and self._version.neighbour(1) is not None
-            shown.show(list(_problem(found, width, hint if can else found.next_step)))
+            shown.show(list(code.problem(found, hint if can else found.next_step)))
         elif found is not None:
-            self.header.show(*_named(found.version, found.note, width, self.app.drawing))
-            lines = _files(found, width, self.app.drawing)
+            self.header.show(*code.named(found.version, found.note))
+            lines = code.files(found)
             shown.show(lines)
             if any(line.key == self._path for line in lines if line.selectable):
                 shown.put_cursor(self._path)
                 self._path = None
             shown.styles.height = min(len(lines), self.size.height * 9 // 20)
         elif self._version is not None:
-            self.header.show(*_named(self._version, "", width, self.app.drawing))
+            self.header.show(*code.named(self._version, ""))
             shown.show([Line((("  reading the code", "dim"),))])
         self._read_preview()
         self._draw_preview()
@@ -238,22 +241,21 @@ class DiffScreen(ListScreen):
         """Draw the comparison; it is made once and not updated."""
         shown, found = self.line_list, self._found
         width, signs = shown.line_width, self.app.signs
+        lines = CodeLines(width, self.app.drawing, wraps=self._wrap)
         if isinstance(found, Problem):
             self.header.show()
-            shown.show(list(_problem(found, width, found.next_step)))
+            shown.show(list(lines.problem(found, found.next_step)))
         elif found is None:
-            self.header.show(*_pair(self._versions, width, self.app.drawing) if self._versions else ())
+            self.header.show(*lines.pair(self._versions) if self._versions else ())
             shown.show([Line((("  comparing", "dim"),))])
         else:
-            self.header.show(
-                *_pair((found.left, found.right), width, self.app.drawing), *_cautions(found, width)
-            )
+            self.header.show(*lines.pair((found.left, found.right)), *lines.cautions(found))
             beside = self._is_beside()
             about = (id(found), width, beside, self._wrap, signs)
             if self._drawn[0] != about:
                 self._drawn = (
                     about,
-                    list(_differences(found, width, self.app.drawing, beside=beside, wrap=self._wrap)),
+                    list(lines.differences(found, is_beside=beside)),
                 )
             shown.show(self._drawn[1])
 
@@ -359,45 +361,186 @@ def _first_lines(code: VersionCode, kept: KeptFile) -> tuple[Pieces, ...]:
     return tuple(found)
 
 
-def _problem(problem: Problem, width: int, hint: str) -> Iterator[Line]:
-    what = problem.cause
-    parts: tuple[Piece, ...] = ((what, "warn"), (hint, "dim"))
-    for text, role in parts:
-        yield from (Line(((f"  {part}", role),)) for part in cells_of(plain(text), max(20, width - 4)))
+@dataclass(frozen=True)
+class CodeLines:
+    """The code of versions and its differences as lines, drawn for a width.
 
+    Attributes:
+        wraps: whether long lines are wrapped instead of cut.
+    """
 
-def _named(version: Version, note: str, width: int, drawing: Drawing) -> tuple[Pieces, ...]:
-    """Return the name of a version, with its score."""
-    handed_in = version.submission
-    right: list[Piece] = []
-    if handed_in is not None and handed_in.score is not None:
-        right.append((f"{wording.score(handed_in.score, 9)} ", "text"))
-    if handed_in is not None and handed_in.standing is not None:
-        right.append((f"{wording.OUTCOME_WORDS[handed_in.standing]} ", outcome_role(handed_in.standing)))
-    attempt = f", attempt {version.attempt.number}" if version.attempt.number != version.run.attempts else ""
-    what = f"submission {handed_in.sequence}, " if handed_in is not None else ""
-    where = f"  {foreign(version.run.competition_id, 60).rstrip()} s{version.run.seed}"
-    when = f", {wording.elapsed(handed_in.elapsed_seconds)} into the run" if handed_in is not None else ""
-    title: Pieces = (
-        (f" {what}run {version.run.id}{attempt}", "strong"),
-        (f" ({version.words})" if version.words else "", "accent"),
-    )
-    room = max(20, width - width_of((*title, *right)) - 1)
-    forms: list[Pieces] = [
-        (
+    width: int
+    drawing: Drawing
+    wraps: bool = False
+
+    def problem(self, problem: Problem, hint: str) -> Iterator[Line]:
+        """Return why there is no code, and what to do."""
+        width = self.width
+        what = problem.cause
+        parts: tuple[Piece, ...] = ((what, "warn"), (hint, "dim"))
+        for text, role in parts:
+            yield from (Line(((f"  {part}", role),)) for part in cells_of(plain(text), max(20, width - 4)))
+
+    def named(self, version: Version, note: str) -> tuple[Pieces, ...]:
+        """Return the name of a version, with its score."""
+        width, drawing = self.width, self.drawing
+        handed_in = version.submission
+        right: list[Piece] = []
+        if handed_in is not None and handed_in.score is not None:
+            right.append((f"{wording.score(handed_in.score, 9)} ", "text"))
+        if handed_in is not None and handed_in.standing is not None:
+            right.append((f"{wording.OUTCOME_WORDS[handed_in.standing]} ", outcome_role(handed_in.standing)))
+        attempt = (
+            f", attempt {version.attempt.number}" if version.attempt.number != version.run.attempts else ""
+        )
+        what = f"submission {handed_in.sequence}, " if handed_in is not None else ""
+        where = f"  {foreign(version.run.competition_id, 60).rstrip()} s{version.run.seed}"
+        when = f", {wording.elapsed(handed_in.elapsed_seconds)} into the run" if handed_in is not None else ""
+        title: Pieces = (
+            (f" {what}run {version.run.id}{attempt}", "strong"),
+            (f" ({version.words})" if version.words else "", "accent"),
+        )
+        room = max(20, width - width_of((*title, *right)) - 1)
+        forms: list[Pieces] = [
             (
-                f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}{when}, in commands {version.name}",
-                "dim",
+                (
+                    f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}{when}, in commands {version.name}",
+                    "dim",
+                ),
             ),
-        ),
-        ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}, in commands {version.name}", "dim"),),
-        ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}", "dim"),),
-        ((fit(where, min(room, cell_len(where)), ellipsis=drawing.signs.ellipsis), "dim"),),
-    ]
-    lines: list[Pieces] = [spread((*title, *fitting(forms, room)), tuple(right), width)]
-    if note:
-        lines.append(((f" {foreign(note, width - 2).rstrip()}", "warn"),))
-    return tuple(lines)
+            ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}, in commands {version.name}", "dim"),),
+            ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}", "dim"),),
+            ((fit(where, min(room, cell_len(where)), ellipsis=drawing.signs.ellipsis), "dim"),),
+        ]
+        lines: list[Pieces] = [spread((*title, *fitting(forms, room)), tuple(right), width)]
+        if note:
+            lines.append(((f" {foreign(note, width - 2).rstrip()}", "warn"),))
+        return tuple(lines)
+
+    def pair(self, versions: Sequence[Version]) -> tuple[Pieces, ...]:
+        """Name the two, one below the other, each with its sign."""
+        lines: list[Pieces] = []
+        for sign, role, version in zip("-+", ("bad", "good"), versions, strict=True):
+            (named, *_) = replace(self, width=self.width - 2).named(version, "")
+            drawn: Role = "bad" if role == "bad" else "good"
+            lines.append(((f" {sign}", drawn), *named))
+        return tuple(lines)
+
+    def cautions(self, found: VersionDifference) -> tuple[Pieces, ...]:
+        """Name the two, one below the other, each with its sign."""
+        width = self.width
+        room = max(20, width - 2)
+        return tuple(
+            ((f" {part}", "warn"),)
+            for text in (*found.problems, *found.notes)
+            for part in cells_of(foreign(text, _MOST_LINES * room).rstrip(), room)
+        )
+
+    def files(self, code: VersionCode) -> list[Line]:
+        """Return the problems and notes of a comparison."""
+        width, drawing = self.width, self.drawing
+        table = Table(_FILES, code.files, width, drawing)
+        lines = [table.heading(), *(table.line(each, key=each.path) for each in code.files)]
+        if not code.files:
+            lines.append(Line((("  there is no code", "dim"),)))
+        if code.left_out:
+            more = f"{len(code.left_out) + code.more_left_out:,}"
+            lines += [Line(), Line(heading("not kept", width, drawing.signs, note=more))]
+            missing = Table(_LEFT_OUT, code.left_out, width, drawing)
+            lines += [missing.line(each) for each in code.left_out]
+        return lines
+
+    def differences(self, found: VersionDifference, *, is_beside: bool) -> Iterator[Line]:
+        """Draw configuration, then files, then their lines."""
+        width, drawing = self.width, self.drawing
+        count = _differing(len(found.settings)) if found.settings else "the same"
+        yield Line(heading("configuration", width, drawing.signs, note=count))
+        settings = Table(_settings(found), found.settings, width, drawing)
+        if found.settings:
+            yield settings.heading()
+        for each in found.settings:
+            yield settings.line(each, key=("setting", each.name))
+        if found.problems:
+            return
+        yield Line()
+        same = f"{_differing(len(found.files))}, {found.same_files:,} the same"
+        yield Line(heading("files", width, drawing.signs, note=same))
+        changes = by_importance(found.files)
+        table = Table(_CHANGES, changes, width, drawing)
+        for change in changes:
+            yield table.line(change, key=("file", change.path))
+        shown = 0
+        for change in changes:
+            yield Line()
+            yield self._head(change)
+            if change.note:
+                yield Line(((f"  {foreign(change.note, width - 3).rstrip()}", "warn"),))
+            for number, hunk in enumerate(change.hunks):
+                if shown > _MOST_ROWS:
+                    yield Line((("  more lines differ: 'runs diff' shows all of them", "dim"),))
+                    return
+                yield Line(
+                    ((f"  {hunk.heading}", "dim"),), key=("hunk", change.path, number), selectable=True
+                )
+                drawn = self._beside(hunk.rows) if is_beside else self.below(hunk.rows)
+                for place, pieces in enumerate(drawn):
+                    shown += 1
+                    yield Line(pieces, key=("row", change.path, number, place), selectable=True)
+
+    def _head(self, change: FileChange) -> Line:
+        """Return the files of a version, and those that were not kept."""
+        width, drawing = self.width, self.drawing
+        counted = (
+            f"+{change.added:,} -{change.removed:,}" if change.added or change.removed else change.status
+        )
+        name = foreign(change.path, max(10, width - len(counted) - 12)).rstrip()
+        return Line(
+            heading(name, width, drawing.signs, note=counted), key=("lines", change.path), selectable=True
+        )
+
+    def below(self, rows: Sequence[DiffLine]) -> Iterator[Pieces]:
+        """Draw the lines one below the other."""
+        width, wraps = self.width, self.wraps
+        starts = _starts(rows, max(10, width - 15)) if not wraps else {}
+        for row in rows:
+            left, right = (f"{number or '':>5}" for number in (row.left, row.right))
+            for place, part in enumerate(
+                self._parts(row.text, max(10, width - 15), start=starts.get(id(row), 0))
+            ):
+                numbers = f"{left}{right}" if not place else " " * 10
+                yield ((f"{numbers} ", "dim"), (f"{row.sign} {part}", _ROLES[row.sign]))
+
+    def _beside(self, rows: Sequence[DiffLine]) -> Iterator[Pieces]:
+        """Draw the lines side by side; replaced lines are beside their replacements."""
+        half = (self.width - 2) // 2
+        widths = (half, self.width - 2 - half)
+        starts = _starts(rows, max(10, half - 8)) if not self.wraps else {}
+        for left, right in _paired(rows):
+            numbers = (left.left if left else None, right.right if right else None)
+            sides = zip((left, right), numbers, widths, strict=True)
+            yield from beside(
+                [self._half(row, number, room, starts.get(id(row), 0)) for row, number, room in sides], widths
+            )
+
+    def _half(self, row: DiffLine | None, number: int | None, room: int, start: int) -> list[Pieces]:
+        """Draw a line of one side, from a character on."""
+        parts = [] if row is None else self._parts(row.text, max(10, room - 8), start=start)
+        return [
+            (
+                (f"{number or '':>5} " if not place else " " * 6, "dim"),
+                (f"{row.sign} {part}", _ROLES[row.sign]),
+            )
+            for place, part in enumerate(parts)
+            if row is not None
+        ]
+
+    def _parts(self, text: str, room: int, *, start: int = 0) -> list[str]:
+        """Sanitise a line of code from a character on; cut it to a width, or wraps it into several parts."""
+        drawing, wraps = self.drawing, self.wraps
+        before = drawing.signs.ellipsis if start else ""
+        shown = text.expandtabs(_TAB)[start:]
+        harmless = before + plain(shown, limit=_LONGEST if wraps else 4 * room)
+        return cells_of(harmless, room) if wraps else [fit(harmless, room, ellipsis=drawing.signs.ellipsis)]
 
 
 def _column_title(version: Version, other: Version) -> str:
@@ -407,38 +550,6 @@ def _column_title(version: Version, other: Version) -> str:
     if version.attempt.id != other.attempt.id:
         return f"attempt {version.attempt.number}"
     return version.words if version.submission is None else f"submission {version.submission.sequence}"
-
-
-def _pair(versions: Sequence[Version], width: int, drawing: Drawing) -> tuple[Pieces, ...]:
-    """Name the two, one below the other, each with its sign."""
-    lines: list[Pieces] = []
-    for sign, role, version in zip("-+", ("bad", "good"), versions, strict=True):
-        (named, *_) = _named(version, "", width - 2, drawing)
-        drawn: Role = "bad" if role == "bad" else "good"
-        lines.append(((f" {sign}", drawn), *named))
-    return tuple(lines)
-
-
-def _cautions(found: VersionDifference, width: int) -> tuple[Pieces, ...]:
-    room = max(20, width - 2)
-    return tuple(
-        ((f" {part}", "warn"),)
-        for text in (*found.problems, *found.notes)
-        for part in cells_of(foreign(text, _MOST_LINES * room).rstrip(), room)
-    )
-
-
-def _files(code: VersionCode, width: int, drawing: Drawing) -> list[Line]:
-    table = Table(_FILES, code.files, width, drawing)
-    lines = [table.heading(), *(table.line(each, key=each.path) for each in code.files)]
-    if not code.files:
-        lines.append(Line((("  there is no code", "dim"),)))
-    if code.left_out:
-        more = f"{len(code.left_out) + code.more_left_out:,}"
-        lines += [Line(), Line(heading("not kept", width, drawing.signs, note=more))]
-        missing = Table(_LEFT_OUT, code.left_out, width, drawing)
-        lines += [missing.line(each) for each in code.left_out]
-    return lines
 
 
 _FILES = (
@@ -454,57 +565,8 @@ _LEFT_OUT = (
 )
 
 
-def _differences(
-    found: VersionDifference, width: int, drawing: Drawing, *, beside: bool, wrap: bool
-) -> Iterator[Line]:
-    """Draw configuration, then files, then their lines."""
-    count = _differing(len(found.settings)) if found.settings else "the same"
-    yield Line(heading("configuration", width, drawing.signs, note=count))
-    settings = Table(_settings(found), found.settings, width, drawing)
-    if found.settings:
-        yield settings.heading()
-    for each in found.settings:
-        yield settings.line(each, key=("setting", each.name))
-    if found.problems:
-        return
-    yield Line()
-    same = f"{_differing(len(found.files))}, {found.same_files:,} the same"
-    yield Line(heading("files", width, drawing.signs, note=same))
-    changes = by_importance(found.files)
-    table = Table(_CHANGES, changes, width, drawing)
-    for change in changes:
-        yield table.line(change, key=("file", change.path))
-    shown = 0
-    for change in changes:
-        yield Line()
-        yield _head(change, width, drawing)
-        if change.note:
-            yield Line(((f"  {foreign(change.note, width - 3).rstrip()}", "warn"),))
-        for number, hunk in enumerate(change.hunks):
-            if shown > _MOST_ROWS:
-                yield Line((("  more lines differ: 'runs diff' shows all of them", "dim"),))
-                return
-            yield Line(((f"  {hunk.heading}", "dim"),), key=("hunk", change.path, number), selectable=True)
-            drawn = (
-                _beside(hunk.rows, width, wrap, drawing)
-                if beside
-                else _below(hunk.rows, width, wrap, drawing)
-            )
-            for place, pieces in enumerate(drawn):
-                shown += 1
-                yield Line(pieces, key=("row", change.path, number, place), selectable=True)
-
-
 def _differing(count: int) -> str:
     return f"{count:,} {'differs' if count == 1 else 'differ'}"
-
-
-def _head(change: FileChange, width: int, drawing: Drawing) -> Line:
-    counted = f"+{change.added:,} -{change.removed:,}" if change.added or change.removed else change.status
-    name = foreign(change.path, max(10, width - len(counted) - 12)).rstrip()
-    return Line(
-        heading(name, width, drawing.signs, note=counted), key=("lines", change.path), selectable=True
-    )
 
 
 def _settings(found: VersionDifference) -> Columns[SettingChange]:
@@ -541,14 +603,6 @@ _CHANGES = (
 _ROLES: dict[str, Role] = {"-": "bad", "+": "good", " ": "text"}
 
 
-def _parts(text: str, room: int, drawing: Drawing, *, wrap: bool, start: int = 0) -> list[str]:
-    """Sanitise a line of code from a character on; cut it to a width, or wrap it into several parts."""
-    before = drawing.signs.ellipsis if start else ""
-    shown = text.expandtabs(_TAB)[start:]
-    harmless = before + plain(shown, limit=_LONGEST if wrap else 4 * room)
-    return cells_of(harmless, room) if wrap else [fit(harmless, room, ellipsis=drawing.signs.ellipsis)]
-
-
 def _starts(rows: Sequence[DiffLine], room: int) -> dict[int, int]:
     """Return how many characters to leave out of replaced lines whose first difference would be cut, by their ids."""
     found: dict[int, int] = {}
@@ -561,52 +615,6 @@ def _starts(rows: Sequence[DiffLine], room: int) -> dict[int, int]:
         if max(map(len, texts)) > room and same > room * 3 // 4:
             found |= dict.fromkeys((id(left), id(right)), same - room // 4)
     return found
-
-
-def _below(rows: Sequence[DiffLine], width: int, wrap: bool, drawing: Drawing) -> Iterator[Pieces]:
-    """Draw the lines one below the other."""
-    starts = _starts(rows, max(10, width - 15)) if not wrap else {}
-    for row in rows:
-        left, right = (f"{number or '':>5}" for number in (row.left, row.right))
-        for place, part in enumerate(
-            _parts(row.text, max(10, width - 15), drawing, wrap=wrap, start=starts.get(id(row), 0))
-        ):
-            numbers = f"{left}{right}" if not place else " " * 10
-            yield ((f"{numbers} ", "dim"), (f"{row.sign} {part}", _ROLES[row.sign]))
-
-
-def _beside(rows: Sequence[DiffLine], width: int, wrap: bool, drawing: Drawing) -> Iterator[Pieces]:
-    """Draw the lines side by side; replaced lines are beside their replacements."""
-    half = (width - 2) // 2
-    starts = _starts(rows, max(10, half - 8)) if not wrap else {}
-    for left, right in _paired(rows):
-        sides = (
-            list(_half(left, left.left if left else None, half, wrap, starts.get(id(left), 0), drawing)),
-            list(
-                _half(
-                    right,
-                    right.right if right else None,
-                    width - 2 - half,
-                    wrap,
-                    starts.get(id(right), 0),
-                    drawing,
-                )
-            ),
-        )
-        for one, other in zip_longest(*sides):
-            yield (*(one or ((" " * half, "text"),)), ("  ", "text"), *(other or ()))
-
-
-def _half(
-    row: DiffLine | None, number: int | None, width: int, wrap: bool, start: int, drawing: Drawing
-) -> Iterator[Pieces]:
-    if row is None:
-        yield ((" " * width, "text"),)
-        return
-    room = max(10, width - 8)
-    for place, part in enumerate(_parts(row.text, room, drawing, wrap=wrap, start=start)):
-        shown = f"{number or '':>5} " if not place else " " * 6
-        yield cut(((shown, "dim"), (f"{row.sign} {fit(part, room)}", _ROLES[row.sign])), width)
 
 
 def _paired(rows: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlebench_console.console.roles import Drawing
-from mlebench_console.console.screens.code import _below
+from mlebench_console.console.screens.code import CodeLines
 from mlebench_console.console.views.code import DiffLine
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import protocol
@@ -128,5 +128,7 @@ async def test_the_file_under_the_cursor_is_shown_below_the_list(opened: OpenCon
 
 def test_the_difference_of_long_lines_is_not_cut_off() -> None:
     rows = [DiffLine("-", 1, None, "x = " + 90 * "a" + "1"), DiffLine("+", None, 1, "x = " + 90 * "a" + "2")]
-    drawn = ["".join(text for text, _ in pieces).rstrip() for pieces in _below(rows, 80, False, Drawing(0.0))]
+    drawn = [
+        "".join(text for text, _ in pieces).rstrip() for pieces in CodeLines(80, Drawing(0.0)).below(rows)
+    ]
     assert drawn[0].endswith("a1") and drawn[1].endswith("a2")
