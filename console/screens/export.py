@@ -242,7 +242,10 @@ class ExportScreen(ListScreen):
         known = split_standings(row)
         seeds = "seeds" if any(one.standing.cell is not None for one in known) else ""
         columns = SPLIT_STANDING.columns(
-            f"split medals covers {seeds}", medals={"width": 14}, covers={"width": 12}
+            f"split medals covers {seeds}",
+            split={"width": 8},
+            medals={"width": 14, "gap": 2},
+            covers={"width": 12, "gap": 2, "title": "competitions"},
         )
         table = Table(columns, known, width, drawing)
         return [table.heading(), *map(table.line, known)]
