@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 # More run numbers would slow down every keystroke, and nobody picks a run from a longer list.
 _MOST_RUNS = 2000
+# How alike a name has to be to what was typed to be suggested.
+_ALIKE = 0.75
 # A run's number, several of them, or SWEEP/COMPETITION/SEED.
 _NAMES_RUNS = re.compile(r"\d+([,.@]\S*)?|\S+/\S+/\d+\S*")
 
@@ -405,8 +407,10 @@ class Commands:
             raise UsageProblem(f":{line} could be {', '.join(command.path for command in short)}")
         if any(line.startswith(command.path) for command in self.all):
             raise UsageProblem(f":{line} changes something, and this console is read-only")
-        alike = get_close_matches(line, [command.path for command in known], n=1)
-        step = f"Did you mean :{alike[0]}?" if alike else "':' lists what can be said."
+        alike = get_close_matches(line, [command.path for command in known], n=1, cutoff=_ALIKE)
+        group, _, rest = line.partition(" ")
+        listed = f":{group}" if rest and any(each.path.startswith(f"{group} ") for each in known) else ":"
+        step = f"Did you mean :{alike[0]}?" if alike else f"'{listed}' lists what can be said."
         raise UsageProblem(f"there is no command :{line}", "", step)
 
     def carry_out(self, app: ConsoleApp, line: str) -> None:

@@ -284,14 +284,6 @@ class LogFile:
             return newline + 1
         return floor if floor - LONGEST_LINE >= begin else begin
 
-    def line_after(self, position: int) -> int:
-        """Return the start of the first line at or after a position."""
-        start = self.line_start(position)
-        if start >= position:
-            return start
-        line = self._line_from(start)
-        return position if line is None else line.end
-
     def count_lines(self, start: int, end: int) -> int:
         """Count the lines between two line starts."""
         return sum(block.count(b"\n") for _position, block in self.blocks(start, end, SCAN_BLOCK))

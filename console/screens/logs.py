@@ -16,6 +16,9 @@ from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.foundation.text import plural
 
+# What is said where none of so many logs goes on.
+_ENDED = {0: "", 1: ", it has ended"}
+
 
 class LogScreen(ConsoleScreen):
     """A log view with a title."""
@@ -97,7 +100,7 @@ class RunLogsScreen(LogScreen):
     def redraw(self) -> None:
         """Draw the number of logs."""
         count, going_on = len(self._logs), sum(not log.ending for log in self._logs)
-        how = f", {going_on} still printing" if going_on else ", all have ended" if count else ""
+        how = f", {going_on} still printing" if going_on else _ENDED.get(count, ", all have ended")
         header: Pieces = ((f" {plural(count, 'log')}", "strong"), (how, "dim"))
         self.query_one("#header", Painted).show(header)
         self.query_one(LogPane).redraw()

@@ -104,7 +104,7 @@ WAYS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
         (
             ("", "evil^[[2J"),
             ("m", "3 marked"),
-            ("L", "still printing"),
+            ("L", "it has ended"),
             ("G", "evil^[[2J"),
         ),
     ),

@@ -145,10 +145,10 @@ def test_a_console_ends_with_its_terminal(state: World, open_terminal: Open) -> 
 def test_what_is_typed_in_one_burst_goes_into_the_field_that_its_first_key_opens(
     state: World, open_terminal: Open
 ) -> None:
-    """Otherwise `:run 1` would relaunch something and open the overview."""
+    """Otherwise `:runs show 1` would relaunch something and open the overview."""
     terminal = open_terminal()
     terminal.until("dummy-1")
-    terminal.type(":sweep dummy-1\r")
+    terminal.type(":sweep show dummy-1\r")
     terminal.until("seed 1")
     terminal.type("/no such competition")
     terminal.until("no such competition")
