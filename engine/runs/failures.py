@@ -166,7 +166,7 @@ def classify(
         last_lines: of its log.
         isolated: whether the agent could not reach the process that watches it; None where it never started.
         over_budget: whether model calls were refused because its budget was used up.
-        provider: the trouble of its last model calls; None where they were answered.
+        provider: why its last model calls failed; None where they were answered.
         evicted: the problem of its batch system that ended its job: other jobs took its place, or its node failed. No
             agent can bring that about.
     """

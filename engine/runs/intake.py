@@ -443,7 +443,7 @@ class Intake:
                 )
 
     def _provider_failure(self, attempt: Attempt, ended_at: float) -> ProviderFailure | None:
-        """Return the trouble of an agent's last model calls before its end; None where they were answered."""
+        """Return why an agent's last model calls before its end failed; None where they were answered."""
         for met in outages.met_at_last(self._database, attempt.id):
             if ended_at - met.last_at > _PROVIDER_SECONDS:
                 continue
