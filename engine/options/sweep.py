@@ -469,12 +469,10 @@ FORM_OPTIONS = tuple(
 )
 
 
-def usual_values() -> dict[str, Any]:
-    """Return the default of each value that a launch stores, by its flat name."""
-    kept = {
-        option.kept_as: option.to_kept(option.default) for option in OPTIONS if option.default is not None
-    }
-    return _DEFAULTS | kept
+# The default of each value that a launch stores, by its flat name.
+USUAL_VALUES = {name: value for name, value in _DEFAULTS.items() if value is not MISSING} | {
+    option.kept_as: option.to_kept(option.default) for option in OPTIONS if option.default is not None
+}
 
 
 def resolve(options: SweepOptions, places: Places) -> LaunchSweep:
@@ -506,19 +504,15 @@ def completed(options: SweepOptions, competitions: tuple[str, ...], places: Plac
     """
     if options.container_config:
         options = options.over(read_container_config(Path(options.container_config)))
-    values: dict[str, Any] = {"agent_id": "", "agents_dir": str(own_agents_folder())}
-    values |= {
-        option.kept_as: option.to_kept(option.default) for option in OPTIONS if option.default is not None
-    }
+    values = USUAL_VALUES | {"agent_id": "", "agents_dir": str(own_agents_folder())}
     given = options.given()
     for option in OPTIONS:
-        value = given.get(option.name)
-        # Before units are converted, which only numbers of some size allow.
-        if option.bounds is not None and isinstance(value, float) and not abs(value) < _LARGEST:
-            raise UsageProblem(f"'{option.name}' must be {option.bounds.expected}, not {value:g}")
-    values |= {
-        option.kept_as: option.to_kept(given[option.name]) for option in OPTIONS if option.name in given
-    }
+        if option.name in given:
+            value = given[option.name]
+            # Before units are converted, which only numbers of some size allow.
+            if option.bounds is not None and isinstance(value, float) and not abs(value) < _LARGEST:
+                raise UsageProblem(f"'{option.name}' must be {option.bounds.expected}, not {value:g}")
+            values[option.kept_as] = option.to_kept(value)
     values |= {"competitions": competitions, "data_dir": str(places.data_dir)}
     values.pop("", None)
     return from_flat(LaunchSweep, values)

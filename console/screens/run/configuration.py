@@ -15,7 +15,7 @@ from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.run.pane import Pane, PaneView
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.run import RunFacts, order_facts, read_order
-from mlebench_console.engine.options.sweep import usual_values
+from mlebench_console.engine.options.sweep import USUAL_VALUES
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.text import names_of_limits
@@ -75,7 +75,7 @@ def configuration_lines(
 
 def _settings(facts: RunFacts, order: Order | None, drawing: Drawing) -> Iterable[_Setting]:
     """Yield the requested configuration, that of the latest attempt, and its paths."""
-    spec, attempt, usual = facts.sweep.spec, facts.attempt, usual_values()
+    spec, attempt, usual = facts.sweep.spec, facts.attempt, USUAL_VALUES
     conditions, resources = spec.conditions, spec.conditions.resources
     kept = flat(spec)
 
