@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from rich.cells import cell_len
@@ -208,17 +209,21 @@ class RowFilter(Generic[Row]):
         """Whether it has any terms."""
         return bool(self.terms)
 
+    @cached_property
+    def _matches(self) -> dict[str, Callable[[Row, str], bool]]:
+        return {field.name: field.matches for field in self.noun.fields if field.matches is not None}
+
+    @cached_property
+    def _searched(self) -> Columns[Row]:
+        """The fields in which free words are searched; none without such words."""
+        has_words = any(not term.field for term in self.terms)
+        return [field for field in self.noun.fields if field.words] if has_words else []
+
     def accepts(self, row: Row, drawing: Drawing) -> bool:
         """Return whether a row passes."""
-        if not self.terms:
-            return True
-        fields = self.noun.fields
-        words = ""
-        if any(not term.field for term in self.terms):
-            words = " ".join(text_of(field.cell(row, drawing)) for field in fields if field.words).lower()
-        matches = {field.name: field.matches for field in fields if field.matches is not None}
+        words = " ".join(text_of(field.cell(row, drawing)) for field in self._searched).lower()
         return all(
-            (matches[term.field](row, term.value) if term.field else term.value in words)
+            (self._matches[term.field](row, term.value) if term.field else term.value in words)
             is not term.is_negated
             for term in self.terms
         )

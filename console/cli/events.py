@@ -31,9 +31,9 @@ def events(
     json: Json = False,
 ) -> None:
     """List what happened, newest last, filtered as on the Events screen."""
-    from mlebench_console.console.nouns.event import EVENT, FILTER_FIELDS, listed_events, parse_event_filter
+    from mlebench_console.console.nouns.event import EVENT, FILTER_FIELDS, listed_events
 
-    chosen = parse_event_filter(" ".join(words or ()))
+    chosen = EVENT.filter(" ".join(words or ()))
     if chosen.unknown:
         fields = ", ".join(f"{name}:" for name in FILTER_FIELDS)
         raise UsageProblem(f"events have no field '{chosen.unknown[0]}:'", f"expected {fields} or a word")

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
-from mlebench_console.console.lists import FilterTerm, parse_terms
+from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, RowFilter
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.roles import Drawing, Pieces, Role, Signs
 from mlebench_console.foundation.problem_codes import ProblemCode
@@ -33,7 +32,6 @@ from mlebench_console.state.event_records import (
 )
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 
-FILTER_FIELDS = ("sweep", "kind", "sev", "comp", "seed", "run")
 # The number of events read at once.
 _PAGE = 5000
 # A submission that was graded longer before the end of its attempt is news of its own.
@@ -120,56 +118,36 @@ def event_text(event: Event) -> str:
     return f"{event.text} ({event.times:,} times)" if event.times > 1 else event.text
 
 
-@dataclass(frozen=True)
-class EventFilter:
-    """A filter of events: `sweep:aide kind:run.failed sev:error comp:leaf seed:2 run:17` and free words.
+def _needed_words(chosen: RowFilter[EventRow]) -> tuple[str, ...]:
+    """Return the words that each event that passes has somewhere, for a query that leaves out most of the others.
 
-    Attributes:
-        unknown: field names that don't exist; terms with them are ignored.
+    SQLite knows upper and lower case of ASCII alone.
     """
-
-    text: str = ""
-    terms: tuple[FilterTerm, ...] = ()
-    unknown: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        """Whether it has any terms."""
-        return bool(self.terms)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words that each event that passes has somewhere, for a query that leaves out most of the others.
-
-        SQLite knows upper and lower case of ASCII alone.
-        """
-        return tuple(
-            term.value
-            for term in self.terms
-            if term.field in ("", "kind", "sweep", "comp") and not term.is_negated and term.value.isascii()
-        )
-
-    @property
-    def kinds(self) -> frozenset[EventKind] | None:
-        """The kinds of which events of the chosen severities may be, for the same query; None where all may be."""
-        wanted = [term.value for term in self.terms if term.field == "sev" and not term.is_negated]
-        # Kinds of another version are notes.
-        if not wanted or any(EventSeverity.NOTE.startswith(each) for each in wanted):
-            return None
-        of_severity = {kind for kind in EventKind if kind.severity.startswith(tuple(wanted))}
-        return frozenset({*of_severity, EventKind.RUN_FINISHED})
-
-    def accepts(self, one: ListedEvent) -> bool:
-        """Return whether an event passes: every term must match."""
-        return all(_agrees(term, one) is not term.is_negated for term in self.terms)
+    return tuple(
+        term.value
+        for term in chosen.terms
+        if term.field in ("", "kind", "sweep", "competition") and not term.is_negated and term.value.isascii()
+    )
 
 
-def parse_event_filter(text: str) -> EventFilter:
-    """Parse a filter of events as typed."""
-    return EventFilter(text, *parse_terms(text, FILTER_FIELDS))
+def _possible_kinds(chosen: RowFilter[EventRow]) -> frozenset[EventKind] | None:
+    """Return the kinds of which events of the chosen severities may be, for the same query; None where all may be."""
+    wanted = [term.value for term in chosen.terms if term.field == "severity" and not term.is_negated]
+    # Kinds of another version are notes.
+    if not wanted or any(EventSeverity.NOTE.startswith(each) for each in wanted):
+        return None
+    of_severity = {kind for kind in EventKind if kind.severity.startswith(tuple(wanted))}
+    return frozenset({*of_severity, EventKind.RUN_FINISHED})
+
+
+def accepted(chosen: RowFilter[EventRow], found: Iterable[ListedEvent]) -> list[ListedEvent]:
+    """Return the events that pass a filter, which depends on neither signs nor the time."""
+    drawing = Drawing(0.0)
+    return [one for one in found if chosen.accepts((one,), drawing)]
 
 
 def listed_events(
-    database: Database, chosen: EventFilter, *, limit: int, whole: bool = True
+    database: Database, chosen: RowFilter[EventRow], *, limit: int, whole: bool = True
 ) -> tuple[ListedEvent, ...]:
     """Read the newest events that pass a filter, newest first; unless `whole`, with one for all steps of an end.
 
@@ -180,12 +158,16 @@ def listed_events(
     found: list[ListedEvent] = []
     before = None
     while page := events.newest(
-        database, limit=_PAGE, before_id=before, containing=chosen.words, kinds=chosen.kinds
+        database,
+        limit=_PAGE,
+        before_id=before,
+        containing=_needed_words(chosen),
+        kinds=_possible_kinds(chosen),
     ):
         listed = (
             ListedEvent(event, None if event.run_id is None else seeds.get(event.run_id)) for event in page
         )
-        found += filter(chosen.accepts, listed)
+        found += accepted(chosen, listed)
         if len(page) < _PAGE or len(found if whole else joined_steps(found)) >= limit:
             break
         before = page[-1].id
@@ -279,23 +261,6 @@ def _belongs_to(event: Event, end: Event) -> bool:
     return end.kind == EventKind.RUN_FINISHED and end.at - event.at <= _GRADED_AT_THE_END_SECONDS
 
 
-def _agrees(term: FilterTerm, one: ListedEvent) -> bool:
-    wanted, event = term.value, one.event
-    if term.field == "":
-        return (
-            wanted in f"{event.kind} {event.text} {event.sweep_id or ''} {event.competition_id or ''}".lower()
-        )
-    if not wanted:
-        return False
-    if term.field in ("seed", "run"):
-        return wanted == str(one.seed if term.field == "seed" else event.run_id)
-    if term.field == "kind":
-        return event.kind.startswith(wanted) or event.kind.partition(".")[2].startswith(wanted)
-    if term.field == "sev":
-        return event.severity.startswith(wanted)
-    return wanted in ((event.sweep_id if term.field == "sweep" else event.competition_id) or "").lower()
-
-
 def event_sign(one: ListedEvent, signs: Signs) -> Pieces:
     """Return its sign as in the matrix of a sweep: a letter, in brackets while the run goes on."""
     if one.outcome is not None:
@@ -365,6 +330,24 @@ def _brief(row: EventRow, drawing: Drawing) -> Cell:
     return Forms([((text, role), (ended, "dim")), ((text, role),)])
 
 
+def _searched(row: EventRow, _drawing: Drawing) -> str:
+    event = row[0].event
+    return f"{event.kind} {event.text} {event.sweep_id or ''} {event.competition_id or ''}"
+
+
+def _of_kind(row: EventRow, value: str) -> bool:
+    kind = row[0].event.kind
+    return bool(value) and (kind.startswith(value) or kind.partition(".")[2].startswith(value))
+
+
+def _of_severity(row: EventRow, value: str) -> bool:
+    return bool(value) and row[0].event.severity.startswith(value)
+
+
+def _is_in(name: str | None, value: str) -> bool:
+    return bool(value) and value in (name or "").lower()
+
+
 def _document(row: EventRow, _now: float) -> dict[str, Any]:
     one = row[0]
     return asdict(one.event) | {"seed": one.seed, "severity": one.event.severity}
@@ -377,12 +360,45 @@ EVENT = Noun[EventRow](
     fields=(
         NounField("time", _time, 8, role="dim"),
         NounField("sign", lambda row, drawing: event_sign(row[0], drawing.signs), 3, title="", gap=1),
-        NounField("severity", lambda row, _: row[0].event.severity, 8),
-        NounField("sweep", lambda row, _: event_sweeps(row), 12, grows=40, gap=1, role="dim"),
-        NounField("competition", _competition, 19, grows=56, gap=1),
-        NounField("seed", _seed, 4, right=True, gap=1, role="dim"),
-        NounField("kind", lambda row, _: row[0].event.kind, 17, drop=1, role="dim"),
+        NounField("severity", lambda row, _: row[0].event.severity, 8, matches=_of_severity),
+        NounField(
+            "sweep",
+            lambda row, _: event_sweeps(row),
+            12,
+            grows=40,
+            gap=1,
+            role="dim",
+            matches=lambda row, value: _is_in(row[0].event.sweep_id, value),
+        ),
+        NounField(
+            "competition",
+            _competition,
+            19,
+            grows=56,
+            gap=1,
+            matches=lambda row, value: _is_in(row[0].event.competition_id, value),
+        ),
+        NounField(
+            "seed",
+            _seed,
+            4,
+            right=True,
+            gap=1,
+            role="dim",
+            matches=lambda row, value: value == str(row[0].seed),
+        ),
+        NounField(
+            "run",
+            lambda row, _: str(row[0].event.run_id or ""),
+            5,
+            right=True,
+            matches=lambda row, value: value == str(row[0].event.run_id),
+        ),
+        NounField("kind", lambda row, _: row[0].event.kind, 17, drop=1, role="dim", matches=_of_kind),
+        # What free words of a filter are searched in, as the state's query does.
+        NounField("text", _searched, 24, words=True),
         NounField("what", _what, 24, grows=REST, title="what happened"),
         NounField("brief", _brief, 24, grows=110, title="what happened"),
     ),
 )
+FILTER_FIELDS = tuple(field.name for field in EVENT.fields if field.matches is not None)

@@ -49,7 +49,7 @@ from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.datasets import (
     DatasetBoard,
     DatasetDetail,
-    Needs,
+    PreparationNeeds,
     Totals,
     board_of_disk,
     dataset_board,
@@ -526,7 +526,7 @@ def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Pro
         return problem
 
 
-def _needs_text(needed: Needs) -> str:
+def _needs_text(needed: PreparationNeeds) -> str:
     """Write what preparing needs."""
     if not needed.count:
         return "all prepared"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import Columns, Forms
+from mlebench_console.console.fields import Columns, Forms, RowFilter
 from mlebench_console.console.nouns.event import (
     EVENT,
-    EventFilter,
     EventRow,
     ListedEvent,
+    accepted,
     common_words,
     event_key,
     event_role,
@@ -21,7 +21,6 @@ from mlebench_console.console.nouns.event import (
     folded,
     joined_steps,
     listed_events,
-    parse_event_filter,
 )
 from mlebench_console.console.pieces import Line, cut, foreign, heading, joined, told_apart
 from mlebench_console.console.roles import Drawing, Piece, Pieces
@@ -65,7 +64,10 @@ class EventsScreen(DescribedScreen):
     def queries(self) -> Queries:
         """The newest events."""
         return {
-            "events": (lambda database: listed_events(database, EventFilter(), limit=MOST_EVENTS), self._take)
+            "events": (
+                lambda database: listed_events(database, EVENT.filter(""), limit=MOST_EVENTS),
+                self._take,
+            )
         }
 
     def redraw(self) -> None:
@@ -74,14 +76,14 @@ class EventsScreen(DescribedScreen):
             self._events = ()
         if self._events is None:
             return
-        shown, signs, chosen = self.line_list, self.app.signs, parse_event_filter(self.words)
+        shown, signs, chosen = self.line_list, self.app.signs, EVENT.filter(self.words)
         drawn = (self._events, self.words, shown.line_width, signs, self._opened)
         if drawn == self._drawn:
             return  # the change of the state was not an event
         self._drawn = drawn
-        accepted = [one for one in self._events if chosen.accepts(one)]
-        self._shown = found = folded(joined_steps(accepted))
-        self.header.show(self._header(chosen, accepted, len(self._events)))
+        passing = accepted(chosen, self._events)
+        self._shown = found = folded(joined_steps(passing))
+        self.header.show(self._header(chosen, passing, len(self._events)))
         if not found:
             back = self.app.drawing.keys("events.back")
             text = f"no event matches this filter: {back} clears it" if chosen else "nothing has happened yet"
@@ -143,7 +145,7 @@ class EventsScreen(DescribedScreen):
         else:
             self.app.show(_PLACES.get(event.subject, "overview"))
 
-    def _header(self, chosen: EventFilter, left: Sequence[ListedEvent], known: int) -> Pieces:
+    def _header(self, chosen: RowFilter[EventRow], left: Sequence[ListedEvent], known: int) -> Pieces:
         newest = "newest " if known == MOST_EVENTS else ""
         count = f"{len(left):,} of {known:,}" if chosen else f"{known:,}"
         parts: list[Pieces] = [((f" {count} {newest}events", "text"),)]

@@ -91,7 +91,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Needs:
+class PreparationNeeds:
     """The download and disk space needed to prepare some datasets.
 
     Attributes:
@@ -165,11 +165,11 @@ def totals_of(database: Database, places: Places, engine: EngineStatus | None) -
     return totals(board, free=board.free, download_rate=rate)
 
 
-def needs(chosen: Sequence[DatasetRow], free: int | None) -> Needs:
+def needs(chosen: Sequence[DatasetRow], free: int | None) -> PreparationNeeds:
     """Return what is needed to prepare those of the chosen that are not prepared."""
     missing = [row for row in chosen if row.state is not DatasetState.PREPARED]
     peak = sum(_peak(row) for row in missing)
-    return Needs(
+    return PreparationNeeds(
         len(missing),
         sum(row.zip_bytes or 0 for row in missing),
         peak,
