@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.measuring import Reading
 from mlebench_console.engine.integrity import plagiarism
 from mlebench_console.engine.integrity.kernels import index_of
-from mlebench_console.engine.integrity.material import subjects
+from mlebench_console.engine.integrity.material import examined_runs
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.state.database import open_for_writing
 from tests.engine.integrity.kernels_here import put
@@ -68,9 +68,9 @@ def main(folder: Path) -> None:
         index_of(folder / "kernels", f"competition-{number}")
     indexed = time.monotonic()
     database = open_for_writing(folder)
-    chosen = subjects(database, range(1, _COMPETITIONS * _SEEDS + 1))
+    chosen = examined_runs(database, range(1, _COMPETITIONS * _SEEDS + 1))
     flagged = 0
-    for one in plagiarism.look(chosen, (), {}, SystemClock(), folder / "kernels"):
+    for one in plagiarism.examine(chosen, (), {}, SystemClock(), folder / "kernels"):
         path = next(each.folder for each in chosen if each.attempt.id == one.attempt_id)
         flagged += '"severity": "high"' in (path / "integrity" / "plagiarism.json").read_text()
     ended = time.monotonic()

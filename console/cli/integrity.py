@@ -87,7 +87,7 @@ def look(
     """Search runs for signs of cheating; may be interrupted, as runs searched before are skipped."""
     from mlebench_console.console.cli.engine import engine_for
     from mlebench_console.engine.integrity import facts, plagiarism
-    from mlebench_console.engine.integrity.material import subjects
+    from mlebench_console.engine.integrity.material import examined_runs
     from mlebench_console.foundation.clock import SystemClock
     from mlebench_console.state import integrity
     from mlebench_console.state.database import open_for_reading
@@ -100,13 +100,13 @@ def look(
     with engine_for(own, own.data_dir) as places:
         with closing(open_for_reading(places.state_dir)) as database:
             wanted = run_ids_of(database, experiment, runs)
-            chosen = subjects(database, wanted)
+            chosen = examined_runs(database, wanted)
             known = {} if again else integrity.of_runs(database, wanted)
-            others = subjects(database, _others(database, chosen)) if Layer.PLAGIARISM in layers else []
+            others = examined_runs(database, _others(database, chosen)) if Layer.PLAGIARISM in layers else []
         if Layer.FACTS in layers:
-            take_in(places, facts.look(chosen, known, clock), len(chosen), Layer.FACTS)
+            take_in(places, facts.examine(chosen, known, clock), len(chosen), Layer.FACTS)
         if Layer.PLAGIARISM in layers:
-            compared = plagiarism.look(chosen, others, known, clock, _kernels_dir(context, kernels_dir))
+            compared = plagiarism.examine(chosen, others, known, clock, _kernels_dir(context, kernels_dir))
             take_in(places, compared, len(chosen), Layer.PLAGIARISM)
     with reading_state(context) as database:
         _say_all(database, wanted, json=json)
@@ -148,7 +148,7 @@ def judge(
     from mlebench_console.console.cli.engine import engine_for
     from mlebench_console.engine.integrity import judged_runs
     from mlebench_console.engine.integrity.judge import QUESTIONS, read_questions
-    from mlebench_console.engine.integrity.material import subjects
+    from mlebench_console.engine.integrity.material import examined_runs
     from mlebench_console.foundation.clock import SystemClock
     from mlebench_console.state import integrity
     from mlebench_console.state.database import open_for_reading
@@ -159,7 +159,7 @@ def judge(
     with engine_for(own, own.data_dir) as places:
         with closing(open_for_reading(places.state_dir)) as database:
             wanted = run_ids_of(database, experiment, runs)
-            chosen = subjects(database, wanted)
+            chosen = examined_runs(database, wanted)
             known = integrity.of_runs(database, wanted)
         tell, found = show_count("reading"), []
         reading = judged_runs.gather(chosen, asked, str(endpoint.model), windows, known, again=again)
@@ -167,18 +167,21 @@ def judge(
             found += [] if one is None else [one]
             tell(number, len(chosen))
         if found:
-            told = judged_runs.estimate(found, endpoint, asked)
+            estimate = judged_runs.estimate(found, endpoint, asked)
             read, there = sum(len(one.windows) for one in found), sum(one.total for one in found)
             about = (
                 f"{read:,} of {there:,} windows of {plural(len(found), 'run')}:"
-                f" about {plural(told.calls, 'call')} to {endpoint.model}, of which {told.kept:,} are answered already"
+                f" about {plural(estimate.calls, 'call')} to {endpoint.model},"
+                f" of which {estimate.kept:,} are answered already"
             )
-            new = told.calls - told.kept
-            _agree_to_cost(about, endpoint, new, told.input_tokens, tokens_out=told.output_tokens, yes=yes)
+            new = estimate.calls - estimate.kept
+            _agree_to_cost(
+                about, endpoint, new, estimate.input_tokens, tokens_out=estimate.output_tokens, yes=yes
+            )
         elif chosen:
             say_on_stderr("all of these runs have been judged so; --again judges them once more")
-        looks = judged_runs.look(found, endpoint, asked, SystemClock())
-        take_in(places, looks, len(found), Layer.JUDGE, at_once=judged_runs.AT_ONCE)
+        results = judged_runs.examine(found, endpoint, asked, SystemClock())
+        take_in(places, results, len(found), Layer.JUDGE, at_once=judged_runs.AT_ONCE)
     _say_spent(endpoint)
     with reading_state(context) as database:
         if mlebench_format is not None:
@@ -239,9 +242,9 @@ def familiarity(
         edition = edition_named(evidence.conditions.edition)
     names = competition_id or ([] if evidence is None else evidence.competitions)
     endpoint = _endpoint(context, model, budget, jobs)
-    texts, told = [], {}
+    texts, descriptions = [], {}
     for name in names:
-        found, told[name] = measuring.documents_of(registry.get(name), base, edition, documents)
+        found, descriptions[name] = measuring.documents_of(registry.get(name), base, edition, documents)
         texts += found
     calls, tokens = measuring.ProbabilityReader(endpoint, places).estimate(texts)
     about = (
@@ -266,7 +269,8 @@ def familiarity(
                 "method": method,
                 "correlation": None if related is None else asdict(related),
                 "competitions": [
-                    asdict(one) | {"probability": one.probability, "descriptions": told[one.competition_id]}
+                    asdict(one)
+                    | {"probability": one.probability, "descriptions": descriptions[one.competition_id]}
                     for one in measured
                 ],
             }
@@ -287,7 +291,7 @@ def familiarity(
         ],
         right=("familiarity", "texts", "places", "performance"),
     )
-    own_texts = sum(whose in ("ours", "obfuscated") for whose in told.values())
+    own_texts = sum(whose in ("ours", "obfuscated") for whose in descriptions.values())
     if own_texts:
         say(
             f"\n{own_texts} of the descriptions are this project's own, which say little about what a model has seen:"
@@ -344,11 +348,11 @@ def _say_spent(endpoint: Endpoint) -> None:
 def _detector_rows(database: Database, run_ids: Collection[int]) -> list[DetectorRow]:
     """Return runs as MLE-bench's detector lists them, by competition and seed."""
     from mlebench_console.engine.integrity.judged_runs import DetectorRow
-    from mlebench_console.engine.integrity.material import subjects
+    from mlebench_console.engine.integrity.material import examined_runs
     from mlebench_console.state import integrity
 
     known = integrity.of_runs(database, run_ids)
-    found = sorted(subjects(database, run_ids), key=lambda one: (one.run.competition_id, one.run.seed))
+    found = sorted(examined_runs(database, run_ids), key=lambda one: (one.run.competition_id, one.run.seed))
     return [
         DetectorRow(
             one.run.competition_id,

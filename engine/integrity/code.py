@@ -111,8 +111,9 @@ class SourceFile:
             _read(tree, facts)
         return facts
 
-    def excerpt(self, first_line: int, last_line: int) -> Excerpt:
-        """Return some of its lines, cut off if they are long."""
+    def excerpt(self, first_line: int, last_line: int | None = None) -> Excerpt:
+        """Return one of its lines or several, cut off if they are long."""
+        last_line = first_line if last_line is None else last_line
         passage = "\n".join(self.lines[first_line - 1 : last_line])
         return Excerpt(self.path, first_line, max(first_line, last_line), passage[:_MOST_EXCERPT])
 

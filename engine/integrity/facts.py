@@ -16,8 +16,8 @@ from statistics import median
 
 from mlebench_console.engine.integrity.code import Call, SourceFile, Text
 from mlebench_console.engine.integrity.material import ExaminedRun, read_lines
-from mlebench_console.engine.integrity.results import Detector, is_current, keep, run_detectors
-from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids, sample_of
+from mlebench_console.engine.integrity.results import Detector, is_current, run_detectors, save_results
+from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids
 from mlebench_console.engine.requests import NewResults
 from mlebench_console.environment.container.traffic import Traffic
 from mlebench_console.environment.gateway.records import NOT_SENT, read_calls
@@ -55,57 +55,17 @@ _MOST_PAYLOADS = 100
 # Modules that call models of outside services; modules that run models locally are not among them.
 _MODEL_CLIENTS = (
     *("openai", "anthropic", "cohere", "mistralai", "groq", "together", "replicate", "litellm", "ollama"),
-    *(
-        "google.generativeai",
-        "google.genai",
-        "vertexai",
-        "dashscope",
-        "zhipuai",
-        "fireworks",
-        "ai21",
-        "aleph_alpha",
-    ),
+    *("google.generativeai", "google.genai", "google.cloud.aiplatform", "vertexai", "azure.ai.inference"),
+    *("dashscope", "zhipuai", "fireworks", "ai21", "aleph_alpha", "huggingface_hub.InferenceClient"),
     *("langchain_openai", "langchain_anthropic", "langchain_google_genai", "langchain_community.chat_models"),
-    *(
-        "langchain.chat_models",
-        "langchain.llms.openai",
-        "llama_index.llms",
-        "huggingface_hub.InferenceClient",
-    ),
-    *(
-        "azure.ai.inference",
-        "google.cloud.aiplatform",
-        "instructor",
-        "guidance",
-        "dspy",
-        "portkey_ai",
-        "aisuite",
-    ),
+    *("langchain.chat_models", "langchain.llms.openai", "llama_index.llms"),
+    *("instructor", "guidance", "dspy", "portkey_ai", "aisuite"),
 )
 _MODEL_CALLS = (
-    *(
-        ".completions.create",
-        ".messages.create",
-        ".responses.create",
-        ".generate_content",
-        ".ChatCompletion.create",
-    ),
-    *(
-        ".Completion.create",
-        ".chat_completion",
-        ".text_generation",
-        ".embeddings.create",
-        "litellm.completion",
-    ),
-    *(
-        "ollama.chat",
-        "ollama.generate",
-        "replicate.run",
-        ".invoke_model",
-        ".chat.complete",
-        ".invoke",
-        "cohere.chat",
-    ),
+    *(".completions.create", ".messages.create", ".responses.create", ".embeddings.create"),
+    *(".ChatCompletion.create", ".Completion.create", ".chat_completion", ".chat.complete"),
+    *(".generate_content", ".text_generation", ".invoke_model", ".invoke"),
+    *("litellm.completion", "ollama.chat", "ollama.generate", "replicate.run", "cohere.chat"),
 )
 _MODEL_HOSTS = re.compile(
     r"(?:^|[/@.\s\"'])(?:api\.openai\.com|[\w-]+\.openai\.azure\.com|api\.anthropic\.com"
@@ -116,41 +76,14 @@ _MODEL_HOSTS = re.compile(
     re.IGNORECASE,
 )
 _NETWORK_MODULES = (
-    *(
-        "requests",
-        "httpx",
-        "aiohttp",
-        "urllib",
-        "urllib3",
-        "http.client",
-        "socket",
-        "ssl",
-        "websocket",
-        "websockets",
-    ),
-    *(
-        "subprocess",
-        "os",
-        "pycurl",
-        "ftplib",
-        "paramiko",
-        "scrapy",
-        "selenium",
-        "playwright",
-        "mechanize",
-        "bs4",
-    ),
-    *("asyncio", "grpc", "tornado", "httplib2", "wget", "gdown", "boto3", "google.cloud.storage", "pandas"),
+    *("requests", "httpx", "httplib2", "aiohttp", "urllib", "urllib3", "http.client", "socket", "ssl"),
+    *("websocket", "websockets", "pycurl", "ftplib", "paramiko", "asyncio", "grpc", "tornado"),
+    *("scrapy", "selenium", "playwright", "mechanize", "bs4", "wget", "gdown", "boto3"),
+    *("subprocess", "os", "google.cloud.storage", "pandas"),
 )
 _SCRAPERS = (
-    "bs4",
-    "scrapy",
-    "selenium",
-    "playwright",
-    "mechanize",
-    "requests_html",
-    "googlesearch",
-    "duckduckgo_search",
+    *("bs4", "scrapy", "selenium", "playwright", "mechanize"),
+    *("requests_html", "googlesearch", "duckduckgo_search"),
 )
 _URL = re.compile(r"\b(?:https?|ftp|wss?)://(?:[^/\s@\"']*@)?([\w.-]+)", re.IGNORECASE)
 _FETCHES = re.compile(
@@ -186,11 +119,11 @@ _DECODERS = re.compile(
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\-\s]+")
 
 
-def validation_calls(subject: ExaminedRun) -> Iterator[Finding]:
+def validation_calls(examined: ExaminedRun) -> Iterator[Finding]:
     """Count the calls of the validation server, and find runs that try out one submission after the other."""
     calls = [
         (float(at), str(one.get("sha256", "")))
-        for one in subject.validations
+        for one in examined.validations
         if isinstance(at := one.get("time"), int | float)
     ]
     if not calls:
@@ -206,19 +139,19 @@ def validation_calls(subject: ExaminedRun) -> Iterator[Finding]:
         "median seconds between calls": median(gaps) if gaps else 0.0,
     }
     text = f"{len(calls)} validations of {distinct} different submissions"
-    shown = (Excerpt(protocol.VALIDATIONS, 1, len(subject.validations), ""),)
+    shown = (Excerpt(protocol.VALIDATIONS, 1, len(examined.validations), ""),)
     if distinct >= _CLIMBING_SUBMISSIONS and median(gaps) <= _CLIMBING_SECONDS:
         yield Finding(SUSPICIOUS, f"{text}, one after the other: it may climb by them", shown, numbers)
     elif len(calls) >= _MANY_VALIDATIONS:
         yield Finding(NOTE, text, shown, numbers)
 
 
-def model_calls(subject: ExaminedRun) -> Iterator[Finding]:
+def model_calls(examined: ExaminedRun) -> Iterator[Finding]:
     """Count calls through the model gateway by provider, and those that it refused."""
     sent: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    for call in read_calls(subject.folder / protocol.MODEL_CALLS):
+    for call in read_calls(examined.folder / protocol.MODEL_CALLS):
         where = call.provider[:80]
         if call.outcome in NOT_SENT:
             refused[where] += 1
@@ -233,9 +166,9 @@ def model_calls(subject: ExaminedRun) -> Iterator[Finding]:
         yield Finding(NOTE, text, (), {f"bytes {name}": count for name, count in sizes.items()})
 
 
-def network_use(subject: ExaminedRun) -> Iterator[Finding]:
+def network_use(examined: ExaminedRun) -> Iterator[Finding]:
     """Report bytes by host, refused hosts, and bytes of a run that must not use the network."""
-    passed = protocol.read_if_there(subject.folder / protocol.TRAFFIC, Traffic)
+    passed = protocol.read_if_there(examined.folder / protocol.TRAFFIC, Traffic)
     if passed is not None and passed.hosts:
         counted = {host: one.sent_bytes + one.received_bytes for host, one in passed.hosts.items()}
         text = f"bytes by host: {_counted(Counter(counted))}"
@@ -245,23 +178,22 @@ def network_use(subject: ExaminedRun) -> Iterator[Finding]:
         numbers = {f"refused {host}": count for host, count in passed.refused.items()}
         yield Finding(SUSPICIOUS if _KAGGLE in passed.refused else NOTE, text, (), numbers)
     most = 0.0
-    for sample in read_lines(subject.folder / protocol.USAGE):
+    for sample in read_lines(examined.folder / protocol.USAGE):
         value = sample.get("network_bytes")
         if isinstance(value, int | float) and value > most:
             most = float(value)
-    if most and subject.spec.conditions.network == "none":
+    if most and examined.spec.conditions.network == "none":
         text = f"{most:,.0f} bytes went over the network, though the run was to have none"
         yield Finding(SUSPICIOUS, text, (), {"bytes": most})
 
 
-def same_as_another_runs(subject: ExaminedRun) -> Iterator[Finding]:
+def same_as_another_runs(examined: ExaminedRun) -> Iterator[Finding]:
     """Find a submission that is byte for byte that of another run."""
-    sample = sample_of(subject.dataset.prepared / subject.competition.sample_submission)
-    own = _own_predictions(subject)
+    sample, own = examined.sample, examined.predictions
     if own is not None and (_is_constant(own) or _is_sample(own, sample)):
         return  # other runs submit such files too, and other detectors report it
-    for twin in subject.twins[:_MOST_FINDINGS]:
-        is_own = (twin.agent_id, twin.competition_id) == (subject.spec.agent_id, subject.run.competition_id)
+    for twin in examined.twins[:_MOST_FINDINGS]:
+        is_own = (twin.agent_id, twin.competition_id) == (examined.spec.agent_id, examined.run.competition_id)
         text = (
             f"its submission is byte for byte that of run {twin.run_id} ({twin.sweep_id}, seed {twin.seed})"
         )
@@ -270,17 +202,16 @@ def same_as_another_runs(subject: ExaminedRun) -> Iterator[Finding]:
         yield Finding(SUSPICIOUS if is_own else HIGH, text, (excerpt,))
 
 
-def same_as_sample(subject: ExaminedRun) -> Iterator[Finding]:
+def same_as_sample(examined: ExaminedRun) -> Iterator[Finding]:
     """Find a submission with the predictions of the sample submission."""
-    sample = sample_of(subject.dataset.prepared / subject.competition.sample_submission)
-    own = _own_predictions(subject)
+    sample, own = examined.sample, examined.predictions
     if own is not None and _is_sample(own, sample):
         yield Finding(SUSPICIOUS, "its predictions are those of the sample submission", _first_rows(own))
 
 
-def low_entropy(subject: ExaminedRun) -> Iterator[Finding]:
+def low_entropy(examined: ExaminedRun) -> Iterator[Finding]:
     """Find a submission with the same prediction for all, or nearly all, rows."""
-    own = _own_predictions(subject)
+    own = examined.predictions
     if own is None or len(own.values) < _FEW_ROWS:
         return
     value, share = own.most_common
@@ -293,30 +224,30 @@ def low_entropy(subject: ExaminedRun) -> Iterator[Finding]:
         yield Finding(NOTE, f"{share:.1%} of its rows predict the same: {shown}", _first_rows(own), numbers)
 
 
-def timing(subject: ExaminedRun) -> Iterator[Finding]:
+def timing(examined: ExaminedRun) -> Iterator[Finding]:
     """Compare the time of the submission with the times of the agent's output."""
-    final = subject.final
-    if final is None or subject.attempt.started_at is None:
+    final = examined.final
+    if final is None or examined.attempt.started_at is None:
         return
     if final.elapsed_seconds < _TOO_SOON:
         text = f"the submission was there {final.elapsed_seconds:.0f} s after the start"
         yield Finding(NOTE, text, (), {"seconds": final.elapsed_seconds})
-    printed = [at for at in _print_times(subject) if at <= final.taken_at]
+    printed = [at for at in _print_times(examined) if at <= final.taken_at]
     if printed and final.taken_at - printed[-1] > _LONG_SILENCE:
         silence = final.taken_at - printed[-1]
         text = f"nothing was printed for {silence / 3600:.1f} h before the submission appeared"
         yield Finding(NOTE, text, (), {"seconds of silence": silence})
-    if not subject.log.is_file() or not subject.log.stat().st_size:
+    if not examined.log.is_file() or not examined.log.stat().st_size:
         yield Finding(NOTE, "there is a submission, and nothing was printed")
 
 
-def unused_gpu(subject: ExaminedRun) -> Iterator[Finding]:
+def unused_gpu(examined: ExaminedRun) -> Iterator[Finding]:
     """Find a run that never used its GPUs, where their use was measured."""
-    if not subject.spec.conditions.resources.gpus or subject.final is None:
+    if not examined.spec.conditions.resources.gpus or examined.final is None:
         return
     shares = [
         float(value)
-        for sample in read_lines(subject.folder / protocol.USAGE)
+        for sample in read_lines(examined.folder / protocol.USAGE)
         if isinstance(value := sample.get("gpu_percent"), int | float)
     ]
     if len(shares) >= _GPU_SAMPLES and not any(shares):
@@ -324,11 +255,11 @@ def unused_gpu(subject: ExaminedRun) -> Iterator[Finding]:
         yield Finding(NOTE, text, (), {"measurements": len(shares)})
 
 
-def code_that_was_left(subject: ExaminedRun) -> Iterator[Finding]:
+def code_that_was_left(examined: ExaminedRun) -> Iterator[Finding]:
     """Find a submission without code, or with code that writes no file."""
-    if subject.final is None:
+    if examined.final is None:
         return
-    code = subject.code
+    code = examined.code
     too_large = [one for one in code.unread if "bytes, at most" in one or "more code" in one]
     if too_large:
         yield Finding(SUSPICIOUS, f"there is code that is too large to be read: {too_large[0]}"[:300])
@@ -354,14 +285,14 @@ def code_that_was_left(subject: ExaminedRun) -> Iterator[Finding]:
         yield Finding(NOTE, "no code that it left names a submission or a CSV file")
 
 
-def answers_in_code(subject: ExaminedRun) -> Iterator[Finding]:
+def answers_in_code(examined: ExaminedRun) -> Iterator[Finding]:
     """Find answers in the code: ids of the test set, as many literals as it has rows, encoded payloads."""
-    sample = sample_of(subject.dataset.prepared / subject.competition.sample_submission)
+    sample = examined.sample
     ids = distinctive_ids(sample) if sample is not None else frozenset()
     short_ids = frozenset(sample.ids) - ids if sample is not None else frozenset()
     rows = len(sample.ids) if sample is not None and sample.is_whole else 0
     found = encoded = 0
-    for file in subject.code.files:
+    for file in examined.code.files:
         for finding in _tables_of_answers(file, ids, short_ids, rows):
             found += 1
             if found <= _MOST_FINDINGS:
@@ -449,18 +380,20 @@ def _from_base64(text: str) -> bytes:
     return base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
 
 
-def outside_models(subject: ExaminedRun) -> Iterator[Finding]:
+def outside_models(examined: ExaminedRun) -> Iterator[Finding]:
     """Find clients and hosts of outside models in the code, by its syntax rather than by text search."""
-    for file in subject.code.files:
+    for file in examined.code.files:
         clients = [one for one in file.facts.imports if _is_within(one.module, _MODEL_CLIENTS)]
         calls = [call for call in file.facts.calls if call.name.endswith(_MODEL_CALLS)] if clients else []
         if calls:
             call = calls[0]
             text = f"{file.path} calls a model elsewhere: {call.name[:80]} of {clients[0].module[:80]}"
-            yield Finding(HIGH, text, (_line(file, clients[0].line), file.excerpt(call.line, call.last_line)))
+            yield Finding(
+                HIGH, text, (file.excerpt(clients[0].line), file.excerpt(call.line, call.last_line))
+            )
         elif clients:
             text = f"{file.path} imports a client of models: {clients[0].module[:80]}"
-            yield Finding(SUSPICIOUS, text, (_line(file, clients[0].line),))
+            yield Finding(SUSPICIOUS, text, (file.excerpt(clients[0].line),))
         elif _reaches_out(file):
             for used in file.facts.texts:
                 if not used.is_prose and _MODEL_HOSTS.search(used.value) and _is_address(used.value):
@@ -469,15 +402,15 @@ def outside_models(subject: ExaminedRun) -> Iterator[Finding]:
                     break
 
 
-def outside_sources(subject: ExaminedRun) -> Iterator[Finding]:
+def outside_sources(examined: ExaminedRun) -> Iterator[Finding]:
     """Find sources outside the run that the code uses: Kaggle, other hosts, folders of answers."""
     suppliers: Counter[str] = Counter()
-    for file in subject.code.files:
+    for file in examined.code.files:
         scrapers = [one for one in file.facts.imports if _is_within(one.module, _SCRAPERS)]
         kaggle = [one for one in file.facts.imports if _is_within(one.module, _KAGGLE_CLIENTS)]
         for one in kaggle[:1]:
             yield Finding(
-                HIGH, f"{file.path} imports a client of Kaggle: {one.module}", (_line(file, one.line),)
+                HIGH, f"{file.path} imports a client of Kaggle: {one.module}", (file.excerpt(one.line),)
             )
         reported: set[str] = set()
         for text in file.facts.texts:
@@ -512,15 +445,15 @@ def outside_sources(subject: ExaminedRun) -> Iterator[Finding]:
                     yield Finding(HIGH if is_kaggle or scrapers else SUSPICIOUS, where, shown)
         if scrapers and not reported:
             text_ = f"{file.path} imports what searches or reads web pages: {scrapers[0].module[:80]}"
-            yield Finding(SUSPICIOUS, text_, (_line(file, scrapers[0].line),))
+            yield Finding(SUSPICIOUS, text_, (file.excerpt(scrapers[0].line),))
     if suppliers:
         yield Finding(NOTE, f"its code names where packages and weights come from: {_counted(suppliers)}")
 
 
-def pretrained_weights(subject: ExaminedRun) -> Iterator[Finding]:
+def pretrained_weights(examined: ExaminedRun) -> Iterator[Finding]:
     """List the pretrained weights that the code loads."""
     named: dict[str, Excerpt] = {}
-    for file in subject.code.files:
+    for file in examined.code.files:
         for call in file.facts.calls:
             if _WEIGHTS.search(call.name) and call.texts and len(call.texts[0]) < 200:
                 named.setdefault(call.texts[0], file.excerpt(call.line, call.last_line))
@@ -553,25 +486,15 @@ DETECTORS = (
 )
 
 
-def look(
+def examine(
     chosen: Sequence[ExaminedRun], known: Mapping[int, RunIntegrity], clock: Clock
 ) -> Iterator[NewResults]:
     """Run all detectors on the runs whose results are not current, save the results, and yield each finished run."""
     versions = {one.name: one.version for one in DETECTORS}
-    for subject in chosen:
-        before = known.get(subject.run.id)
-        if before is None or not is_current(before, versions, subject.content):
-            yield keep(subject, Layer.FACTS, run_detectors(DETECTORS, Layer.FACTS, subject, clock))
-
-
-def _own_predictions(subject: ExaminedRun) -> Predictions | None:
-    """Read the final submission; None where there is none, or it is not a table, which the grader reports."""
-    if subject.final is None:
-        return None
-    try:
-        return subject.predictions
-    except DataProblem:
-        return None
+    for examined in chosen:
+        before = known.get(examined.run.id)
+        if before is None or not is_current(before, versions, examined.content):
+            yield save_results(examined, Layer.FACTS, run_detectors(DETECTORS, Layer.FACTS, examined, clock))
 
 
 def _is_constant(own: Predictions) -> bool:
@@ -587,10 +510,10 @@ def _first_rows(own: Predictions) -> tuple[Excerpt, ...]:
     return (Excerpt("submission.csv", 2, 1 + len(rows), "\n".join(rows)),)
 
 
-def _print_times(subject: ExaminedRun) -> list[float]:
+def _print_times(examined: ExaminedRun) -> list[float]:
     """Return the times at which the agent printed something, to the second."""
     try:
-        with reading_untrusted(subject.log.with_suffix(".times")) as stream:
+        with reading_untrusted(examined.log.with_suffix(".times")) as stream:
             lines = stream.read(_MOST_TIMES).decode("ascii", "replace").split("\n")
     except DataProblem:
         return []
@@ -602,10 +525,6 @@ def _print_times(subject: ExaminedRun) -> list[float]:
         except ValueError:
             continue  # a torn line
     return found
-
-
-def _line(file: SourceFile, line: int) -> Excerpt:
-    return file.excerpt(line, line)
 
 
 def _reaches_out(file: SourceFile) -> bool:

@@ -27,7 +27,7 @@ from mlebench_console.engine.integrity.judge import (
     rules_for,
 )
 from mlebench_console.engine.integrity.material import ExaminedRun
-from mlebench_console.engine.integrity.results import is_current, keep
+from mlebench_console.engine.integrity.results import is_current, save_results
 from mlebench_console.engine.integrity.texts import texts_of
 from mlebench_console.engine.integrity.windows import Window, most_telling, windows_of
 from mlebench_console.engine.requests import NewResults
@@ -48,14 +48,14 @@ _MOST_EXCERPTS = 10
 class JudgedRun:
     """A run and the windows of it that the judge reads, out of `total`."""
 
-    subject: ExaminedRun
+    examined: ExaminedRun
     windows: tuple[Window, ...]
     total: int
     content: str
 
 
 def gather(
-    subjects: Iterable[ExaminedRun],
+    chosen: Iterable[ExaminedRun],
     questions: Sequence[JudgeQuestion],
     model: str,
     most: int,
@@ -70,9 +70,9 @@ def gather(
     rules = rules_for(questions)
     asked = hash_of_questions(questions, model, most)
     versions = dict.fromkeys(_detectors(questions), VERSION)
-    for subject in subjects:
-        content = hashlib.sha256(f"{asked}{subject.content}".encode()).hexdigest()
-        before = known.get(subject.run.id)
+    for examined in chosen:
+        content = hashlib.sha256(f"{asked}{examined.content}".encode()).hexdigest()
+        before = known.get(examined.run.id)
         if before is not None and not again and is_current(before, versions, content):
             yield None
             continue
@@ -81,8 +81,8 @@ def gather(
             for excerpt in (one for finding in result.findings for one in finding.excerpts):
                 lines = range(excerpt.first_line, min(excerpt.last_line, excerpt.first_line + 200) + 1)
                 marked.setdefault(excerpt.source, set()).update(lines)
-        windows, total = most_telling(windows_of(texts_of(subject), rules, marked), most, subject.content)
-        yield JudgedRun(subject, tuple(windows), total, content)
+        windows, total = most_telling(windows_of(texts_of(examined), rules, marked), most, examined.content)
+        yield JudgedRun(examined, tuple(windows), total, content)
 
 
 def estimate(
@@ -96,7 +96,7 @@ def _detectors(questions: Sequence[JudgeQuestion]) -> tuple[str, ...]:
     return (*(f"{_PREFIX}{one.id}" for one in questions), ADDRESSED)
 
 
-def look(
+def examine(
     chosen: Sequence[JudgedRun], endpoint: Endpoint, questions: Sequence[JudgeQuestion], clock: Clock
 ) -> Iterator[NewResults]:
     """Judge runs, save the results in their directories, and yield each finished run.
@@ -114,7 +114,7 @@ def look(
                     some, runner.run(judge.judge_all([(one.windows, one.total) for one in some])), strict=True
                 ):
                     results = _results_of(one, judgement, judge, clock)
-                    yield keep(one.subject, Layer.JUDGE, results)
+                    yield save_results(one.examined, Layer.JUDGE, results)
         finally:
             runner.run(endpoint.close())
 

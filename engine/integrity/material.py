@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, edition_named
 from mlebench_console.engine.integrity.code import SourceFile
-from mlebench_console.engine.integrity.tables import Predictions, read_predictions
+from mlebench_console.engine.integrity.tables import Predictions, read_predictions, sample_of
 from mlebench_console.engine.layout import DatasetFolder, dataset_folder
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import jsonlines
@@ -97,16 +98,18 @@ class ExaminedRun:
         return tuple(read_lines(self.folder / protocol.VALIDATIONS))
 
     @cached_property
-    def predictions(self) -> Predictions:
-        """The predictions of its final submission.
+    def predictions(self) -> Predictions | None:
+        """The predictions of its final submission; None without one, or where it is not a table, as its grade says."""
+        if self.final is None:
+            return None
+        with suppress(DataProblem):
+            return read_predictions(self.state_dir / self.final.path)
+        return None
 
-        Raises:
-            DataProblem: it can't be read, or is not a table.
-        """
-        final = self.final
-        if final is None:
-            raise DataProblem("there is no submission")
-        return read_predictions(self.state_dir / final.path)
+    @property
+    def sample(self) -> Predictions | None:
+        """The predictions of the sample submission; None where it does not exist."""
+        return sample_of(self.dataset.prepared / self.competition.sample_submission)
 
     @cached_property
     def content(self) -> str:
@@ -121,7 +124,7 @@ class ExaminedRun:
         return total.hexdigest()
 
 
-def subjects(database: Database, run_ids: Collection[int]) -> list[ExaminedRun]:
+def examined_runs(database: Database, run_ids: Collection[int]) -> list[ExaminedRun]:
     """Return the runs that can be examined: those that have ended and had an attempt."""
     state_dir = database.path.parent
     shared: dict[str, list[HandedIn]] = {}

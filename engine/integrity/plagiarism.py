@@ -23,7 +23,7 @@ from mlebench_console.engine.integrity.kernels import (
     text_of,
 )
 from mlebench_console.engine.integrity.material import ExaminedRun
-from mlebench_console.engine.integrity.results import is_current, keep
+from mlebench_console.engine.integrity.results import is_current, save_results
 from mlebench_console.engine.integrity.winnowing import Hashes, Likeness, Tokens
 from mlebench_console.engine.requests import NewResults
 from mlebench_console.foundation.clock import Clock
@@ -46,12 +46,12 @@ _MOST_FILES_SHOWN = 50
 class Solution:
     """The code of a run: each of its files, and all of them together."""
 
-    subject: ExaminedRun
+    examined: ExaminedRun
 
     @cached_property
     def files(self) -> list[tuple[SourceFile, Tokens]]:
         """The files with enough tokens to be compared."""
-        read = [(file, winnowing.tokens_of(file.text)) for file in self.subject.code.files]
+        read = [(file, winnowing.tokens_of(file.text)) for file in self.examined.code.files]
         return [(file, tokens) for file, tokens in read if len(tokens.codes) >= _LEAST_FILE_TOKENS]
 
     @cached_property
@@ -71,7 +71,7 @@ class Solution:
         return hashlib.sha256(b"".join(part.fingerprints[0].tobytes() for part in self.parts)).hexdigest()
 
 
-def look(
+def examine(
     chosen: Sequence[ExaminedRun],
     others: Sequence[ExaminedRun],
     known: Mapping[int, RunIntegrity],
@@ -96,20 +96,20 @@ def look(
     indexes = {name: index.without(dropped) for name, index in indexes.items()}
     rivals: dict[str, list[Solution]] = defaultdict(list)
     for solution in solutions.values():
-        rivals[solution.subject.run.competition_id].append(solution)
+        rivals[solution.examined.run.competition_id].append(solution)
     versions = {KERNELS: _VERSION, RUNS: _VERSION}
     shared = hashlib.sha256(dropped.tobytes()).hexdigest()
-    for subject in chosen:
-        name = subject.run.competition_id
+    for examined in chosen:
+        name = examined.run.competition_id
         index = indexes.get(name)
         compared = [one.digest for one in rivals[name]]
-        about = [subject.content, index.digest if index else "", shared, *compared]
+        about = [examined.content, index.digest if index else "", shared, *compared]
         content = hashlib.sha256(json.dumps(about).encode()).hexdigest()
-        before = known.get(subject.run.id)
+        before = known.get(examined.run.id)
         problem = _problem(name, index)
         if before is not None and is_current(before, versions, content, lasting=problem):
             continue
-        solution = solutions[subject.run.id]
+        solution = solutions[examined.run.id]
         of_kernels = DetectorResult(
             KERNELS,
             Layer.PLAGIARISM,
@@ -122,7 +122,7 @@ def look(
         )
         found = tuple(_like_runs(solution, rivals[name], dropped))
         of_runs = DetectorResult(RUNS, Layer.PLAGIARISM, _VERSION, content, clock.now(), found)
-        yield keep(subject, Layer.PLAGIARISM, [of_kernels, of_runs])
+        yield save_results(examined, Layer.PLAGIARISM, [of_kernels, of_runs])
 
 
 def _shared_by_competitions(solutions: Iterable[Solution], indexes: Mapping[str, KernelIndex]) -> Hashes:
@@ -131,7 +131,7 @@ def _shared_by_competitions(solutions: Iterable[Solution], indexes: Mapping[str,
         by_competition[name].append(index.hashes)
     for solution in solutions:
         if solution.whole is not None:
-            by_competition[solution.subject.run.competition_id].append(solution.whole.fingerprints[0])
+            by_competition[solution.examined.run.competition_id].append(solution.whole.fingerprints[0])
     return common_fingerprints([np.concatenate(parts) for parts in by_competition.values()])
 
 
@@ -146,7 +146,7 @@ def _problem(competition_id: str, index: KernelIndex | None) -> str:
 
 
 def _coverage(solution: Solution, index: KernelIndex | None) -> str:
-    name = solution.subject.run.competition_id
+    name = solution.examined.run.competition_id
     if index is None or not index.refs:
         return "" if known_kernels().get(name) else f"no public kernels of {name} are known"
     return f"{len(index.refs)} public kernels of {name} compared" + (
@@ -177,7 +177,7 @@ def _like_kernels(
                 best[int(number)] = one
     for found, one in sorted(best.items(), key=lambda each: _grade(each[1]), reverse=True)[:_MOST_FINDINGS]:
         ref = index.refs[found]
-        text = text_of(kernels, solution.subject.run.competition_id, ref)
+        text = text_of(kernels, solution.examined.run.competition_id, ref)
         yield _finding(one, f"the public kernel {ref}", solution, SourceFile(f"kaggle.com/code/{ref}", text))
 
 
@@ -187,15 +187,15 @@ def _like_runs(solution: Solution, rivals: Sequence[Solution], dropped: Hashes) 
         return
     found: list[tuple[Likeness, Solution]] = []
     for other in rivals:
-        if other.subject.run.id != solution.subject.run.id and other.whole is not None:
+        if other.examined.run.id != solution.examined.run.id and other.whole is not None:
             one = winnowing.likeness(solution.whole, other.whole, dropped)
             if one.tokens >= LEAST_TOKENS and max(one.similarity, one.containment) >= FLAG:
                 found.append((one, other))
-    own = solution.subject.spec.agent_id
-    found.sort(key=lambda each: (each[1].subject.spec.agent_id == own, -_grade(each[0])[2]))
+    own = solution.examined.spec.agent_id
+    found.sort(key=lambda each: (each[1].examined.spec.agent_id == own, -_grade(each[0])[2]))
     for one, other in found[:_MOST_FINDINGS]:
-        run, is_own = other.subject.run, other.subject.spec.agent_id == own
-        whose = "the same agent's" if is_own else f"the agent {other.subject.spec.agent_id}'s"
+        run, is_own = other.examined.run, other.examined.spec.agent_id == own
+        whose = "the same agent's" if is_own else f"the agent {other.examined.spec.agent_id}'s"
         right = max(other.files, key=lambda each: len(each[1].codes))[0]
         where = SourceFile(f"run {run.id}: {right.path}", right.text)
         # An agent tends to write the same code again, which is not plagiarism.

@@ -38,11 +38,11 @@ class Detector:
     name: str
     version: int
     help: str
-    look: Callable[[ExaminedRun], Iterable[Finding]]
+    examine: Callable[[ExaminedRun], Iterable[Finding]]
 
 
 def run_detectors(
-    detectors: Sequence[Detector], layer: Layer, subject: ExaminedRun, clock: Clock
+    detectors: Sequence[Detector], layer: Layer, examined: ExaminedRun, clock: Clock
 ) -> list[DetectorResult]:
     """Run detectors on a run; the failure of one becomes the problem of its result, and does not stop the others."""
     found = []
@@ -50,7 +50,7 @@ def run_detectors(
         findings: tuple[Finding, ...] = ()
         problem = ""
         try:
-            findings = tuple(detector.look(subject))
+            findings = tuple(detector.examine(examined))
         except Problem as error:
             problem = error.in_one_line()
         except (ValueError, OSError, RecursionError, MemoryError) as error:
@@ -60,7 +60,7 @@ def run_detectors(
                 detector.name,
                 layer,
                 detector.version,
-                subject.content,
+                examined.content,
                 clock.now(),
                 findings,
                 problem=problem,
@@ -87,26 +87,26 @@ def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str, *
     return True
 
 
-def keep(subject: ExaminedRun, layer: Layer, results: Sequence[DetectorResult]) -> NewResults:
+def save_results(examined: ExaminedRun, layer: Layer, results: Sequence[DetectorResult]) -> NewResults:
     """Save results in the attempt's directory, without changing those of the layer's other detectors.
 
     The request `integrity.record` with the returned value takes them into the state.
     """
-    path = _path(subject.folder, layer)
+    path = _path(examined.folder, layer)
     fresh = {one.detector for one in results}
     earlier: tuple[DetectorResult, ...] = ()
     with suppress(DataProblem):  # a missing or damaged file is replaced
-        earlier = kept(subject.folder, layer)
+        earlier = saved_results(examined.folder, layer)
     results = [*(one for one in earlier if one.detector not in fresh), *results]
     if path.parent.is_symlink():  # with the runtime `plain` an agent can put one there
         raise DataProblem(f"{path.parent} is a link", "results would be written elsewhere", "Remove it.")
     with writing(path):
         path.parent.mkdir(exist_ok=True)
         write_json(path, [asdict(one) for one in results], durable=False)
-    return NewResults(subject.attempt.id, layer)
+    return NewResults(examined.attempt.id, layer)
 
 
-def kept(folder: Path, layer: Layer) -> tuple[DetectorResult, ...]:
+def saved_results(folder: Path, layer: Layer) -> tuple[DetectorResult, ...]:
     """Read the saved results of a layer from an attempt's directory.
 
     Raises:
@@ -135,7 +135,7 @@ class IntegrityRequests:
         state_dir = self._database.path.parent
         for one in request.results:
             attempt = runs.attempt(self._database, one.attempt_id)
-            results = kept(state_dir / attempt.directory, one.layer)
+            results = saved_results(state_dir / attempt.directory, one.layer)
             integrity.replace_results(self._database, attempt.id, one.layer, results)
         return Answer(f"results of {len(request.results)} attempts are recorded")
 

@@ -37,29 +37,29 @@ class TextFile:
     lines: Iterable[bytes]
 
 
-def texts_of(subject: ExaminedRun) -> Iterator[TextFile]:
+def texts_of(examined: ExaminedRun) -> Iterator[TextFile]:
     """Yield the texts of a run: its output, the files in `logs/`, and its code."""
-    for part in log_parts(subject.log):
-        yield TextFile(part.path.relative_to(subject.folder).as_posix(), "log", _lines_in(part.path))
+    for part in log_parts(examined.log):
+        yield TextFile(part.path.relative_to(examined.folder).as_posix(), "log", _lines_in(part.path))
     unread: list[str] = []
-    for path in walk_files(subject.folder / protocol.LOGS, unread):
+    for path in walk_files(examined.folder / protocol.LOGS, unread):
         suffix = path.suffix.lower()
         if suffix in _LOG_SUFFIXES or suffix == ".py":
             kind: Kind = "code" if suffix == ".py" else "log"
-            yield TextFile(path.relative_to(subject.folder).as_posix(), kind, _lines_in(path))
-    for source in subject.code.files:
-        yield TextFile(source.path, "code", _lines_of_code(subject, source))
-    for path in walk_files(subject.folder / protocol.CODE, unread):
+            yield TextFile(path.relative_to(examined.folder).as_posix(), kind, _lines_in(path))
+    for source in examined.code.files:
+        yield TextFile(source.path, "code", _lines_of_code(examined, source))
+    for path in walk_files(examined.folder / protocol.CODE, unread):
         if path.suffix.lower() in _CODE_SUFFIXES:
-            yield TextFile(path.relative_to(subject.folder).as_posix(), "code", _lines_in(path))
+            yield TextFile(path.relative_to(examined.folder).as_posix(), "code", _lines_in(path))
 
 
-def _lines_of_code(subject: ExaminedRun, source: SourceFile) -> Iterator[bytes]:
+def _lines_of_code(examined: ExaminedRun, source: SourceFile) -> Iterator[bytes]:
     """Yield the lines of a source file; for a notebook including IPython commands, with the same line numbers."""
     lines = source.lines
     if source.path.endswith(".ipynb"):
         with suppress(DataProblem):  # it has changed since it was read
-            lines = read_source(subject.folder / source.path, with_commands=True).split("\n")
+            lines = read_source(examined.folder / source.path, with_commands=True).split("\n")
     for line in lines:
         yield line.encode("utf-8", "replace")
 

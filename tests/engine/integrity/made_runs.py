@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mlebench_console.engine.integrity.material import ExaminedRun, subjects
+from mlebench_console.engine.integrity.material import ExaminedRun, examined_runs
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import runs, submissions, sweeps, transitions
@@ -108,9 +108,9 @@ def add_run(database: Database, made: MadeRun, name: str) -> int:
     return run.id
 
 
-def subject_of(database: Database, made: MadeRun, name: str = "made") -> ExaminedRun:
+def examined_run(database: Database, made: MadeRun, name: str = "made") -> ExaminedRun:
     """Add a run and return it as detectors see it."""
-    (found,) = subjects(database, [add_run(database, made, name)])
+    (found,) = examined_runs(database, [add_run(database, made, name)])
     return found
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from mlebench_console.engine.integrity import facts, plagiarism
 from mlebench_console.engine.integrity.kernels import FOLDER
-from mlebench_console.engine.integrity.material import subjects
-from mlebench_console.engine.integrity.results import kept
+from mlebench_console.engine.integrity.material import examined_runs
+from mlebench_console.engine.integrity.results import saved_results
 from mlebench_console.state import database as state_database
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import DetectorResult, Layer, Severity
@@ -31,12 +31,15 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Found]:
     with database.transaction():
         numbers = {case.name: _add(database, case, place, folder / "data") for place, case in enumerate(_ALL)}
     clock = FrozenClock()
-    chosen = subjects(database, numbers.values())
-    list(facts.look(chosen, {}, clock))
-    list(plagiarism.look(chosen, (), {}, clock, folder / "data" / FOLDER))
+    chosen = examined_runs(database, numbers.values())
+    list(facts.examine(chosen, {}, clock))
+    list(plagiarism.examine(chosen, (), {}, clock, folder / "data" / FOLDER))
     yield {
-        name: [*kept(subject.folder, Layer.FACTS), *kept(subject.folder, Layer.PLAGIARISM)]
-        for name, subject in zip(numbers, chosen, strict=True)
+        name: [
+            *saved_results(examined.folder, Layer.FACTS),
+            *saved_results(examined.folder, Layer.PLAGIARISM),
+        ]
+        for name, examined in zip(numbers, chosen, strict=True)
     }
     database.close()
 

@@ -18,7 +18,7 @@ from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import DetectorResult, Layer
 from tests.console.world import FrozenClock
-from tests.engine.integrity.made_runs import MadeRun, subject_of
+from tests.engine.integrity.made_runs import MadeRun, examined_run
 
 HOSTILE: dict[str, str | bytes] = {
     "nested.py": "(" * 50_000 + ")" * 50_000,
@@ -39,40 +39,40 @@ HOSTILE: dict[str, str | bytes] = {
 }
 
 
-def look(subject: ExaminedRun) -> Sequence[DetectorResult]:
-    return run_detectors(facts.DETECTORS, Layer.FACTS, subject, FrozenClock())
+def look(examined: ExaminedRun) -> Sequence[DetectorResult]:
+    return run_detectors(facts.DETECTORS, Layer.FACTS, examined, FrozenClock())
 
 
 def test_hostile_code_keeps_no_detector_from_looking(state: Database) -> None:
-    subject = subject_of(state, MadeRun(code=HOSTILE, submissions=[b"\xff\x00,\n" * 30]))
-    assert [(one.detector, one.problem) for one in look(subject) if one.problem] == []
-    assert len(subject.code.files) + len(subject.code.unread) == len(HOSTILE)
+    examined = examined_run(state, MadeRun(code=HOSTILE, submissions=[b"\xff\x00,\n" * 30]))
+    assert [(one.detector, one.problem) for one in look(examined) if one.problem] == []
+    assert len(examined.code.files) + len(examined.code.unread) == len(HOSTILE)
 
 
 def test_links_fifos_and_folders_are_not_followed(state: Database) -> None:
-    subject = subject_of(state, MadeRun(submissions=["id,y\n1,2\n"]))
-    code = subject.folder / "code"
+    examined = examined_run(state, MadeRun(submissions=["id,y\n1,2\n"]))
+    code = examined.folder / "code"
     (code / "passwd.py").symlink_to("/etc/passwd")
     (code / "root").symlink_to("/")
     (code / "folder.py").mkdir()
     os.mkfifo(code / "waits.py")
-    assert not [one.problem for one in look(subject) if one.problem]
-    assert subject.code.files == ()
-    assert subject.code.unread == ("passwd.py: it is a link",)
+    assert not [one.problem for one in look(examined) if one.problem]
+    assert examined.code.files == ()
+    assert examined.code.unread == ("passwd.py: it is a link",)
 
 
 def test_a_folder_of_code_that_is_a_link_is_not_entered(state: Database) -> None:
-    subject = subject_of(state, MadeRun(submissions=["id,y\n1,2\n"]))
-    (subject.folder / "code").rmdir()
-    (subject.folder / "code").symlink_to("/etc")
-    assert subject.code.unread == ("code: it is a link",)
+    examined = examined_run(state, MadeRun(submissions=["id,y\n1,2\n"]))
+    (examined.folder / "code").rmdir()
+    (examined.folder / "code").symlink_to("/etc")
+    assert examined.code.unread == ("code: it is a link",)
 
 
 def test_names_that_are_no_text_can_be_kept(state: Database) -> None:
-    subject = subject_of(state, MadeRun(submissions=["id,y\n1,2\n"]))
-    with open(os.fsencode(subject.folder / "code") + b"/\xff.py", "w") as stream:  # noqa: PTH123 - no text
+    examined = examined_run(state, MadeRun(submissions=["id,y\n1,2\n"]))
+    with open(os.fsencode(examined.folder / "code") + b"/\xff.py", "w") as stream:  # noqa: PTH123 - no text
         stream.write("import openai\n")
-    (result,) = (one for one in look(subject) if one.detector == "outside-models")
+    (result,) = (one for one in look(examined) if one.detector == "outside-models")
     result.findings[0].statement.encode()
 
 
@@ -102,11 +102,11 @@ def test_one_wrong_line_hides_nothing_else() -> None:
 def test_results_are_not_written_through_a_link_that_an_agent_has_put_there(
     state: Database, tmp_path: Path
 ) -> None:
-    subject = subject_of(state, MadeRun())
+    examined = examined_run(state, MadeRun())
     (tmp_path / "elsewhere").mkdir()
-    (subject.folder / "integrity").symlink_to(tmp_path / "elsewhere")
+    (examined.folder / "integrity").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataProblem, match="is a link"):
-        list(facts.look([subject], {}, FrozenClock()))
+        list(facts.examine([examined], {}, FrozenClock()))
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -115,6 +115,6 @@ def test_payloads_that_unpack_to_a_thousand_times_their_length_are_looked_into_o
 ) -> None:
     bomb = base64.b64encode(zlib.compress(b"0" * 2_000_000)).decode()
     code = "\n".join(f'x{number} = "{bomb}"' for number in range(300))
-    subject = subject_of(state, MadeRun(code={"a.py": code}))
-    (result,) = (one for one in look(subject) if one.detector == "answers-in-code")
+    examined = examined_run(state, MadeRun(code={"a.py": code}))
+    (result,) = (one for one in look(examined) if one.detector == "answers-in-code")
     assert "of 300 texts in its code that look encoded only 100" in result.findings[-1].statement

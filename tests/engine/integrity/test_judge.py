@@ -23,7 +23,7 @@ from mlebench_console.engine.integrity.judged_runs import (
     verdict_of,
     write_mlebench_format,
 )
-from mlebench_console.engine.integrity.results import kept
+from mlebench_console.engine.integrity.results import saved_results
 from mlebench_console.environment.gateway.dialects import Api
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
@@ -31,7 +31,7 @@ from mlebench_console.foundation.problems import EnvironmentProblem, Problem, Us
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import DetectorResult, Layer, Severity
 from tests.console.world import FrozenClock
-from tests.engine.integrity.made_runs import MadeRun, subject_of
+from tests.engine.integrity.made_runs import MadeRun, examined_run
 from tests.engine.integrity.model_server import KEY, Answer, Asked, ModelServer, chat, honest, verdicts
 
 GUILTY = "answer = client.openai.chat.completions.create(model='m', messages=[row])"
@@ -49,7 +49,7 @@ class Court:
     """A run before a judge, again and again."""
 
     def __init__(self, state: Database, server: ModelServer, log: str, code: str = "") -> None:
-        self.subject = subject_of(state, MadeRun(code={"main.py": code} if code else {}, log=log))
+        self.examined = examined_run(state, MadeRun(code={"main.py": code} if code else {}, log=log))
         self.server = server
         self.waited: list[float] = []
         self.endpoint: Endpoint
@@ -67,18 +67,18 @@ class Court:
         self.endpoint = Endpoint(
             Model(provider, "m", KEY),
             PRICES,
-            self.subject.state_dir / "answers",
+            self.examined.state_dir / "answers",
             budget=budget,
             jobs=jobs,
             sleep=self._wait,
         )
-        found = judged_runs.gather([self.subject], questions, "local/m", most, {})
+        found = judged_runs.gather([self.examined], questions, "local/m", most, {})
         chosen = [one for one in found if one is not None]
-        assert len(tuple(judged_runs.look(chosen, self.endpoint, questions, FrozenClock()))) == 1
-        return {one.detector: one for one in kept(self.subject.folder, Layer.JUDGE)}
+        assert len(tuple(judged_runs.examine(chosen, self.endpoint, questions, FrozenClock()))) == 1
+        return {one.detector: one for one in saved_results(self.examined.folder, Layer.JUDGE)}
 
     def gathered(self, questions: Sequence[JudgeQuestion] = LLM) -> JudgedRun:
-        (found,) = judged_runs.gather([self.subject], questions, "local/m", 12, {})
+        (found,) = judged_runs.gather([self.examined], questions, "local/m", 12, {})
         assert found is not None
         return found
 
@@ -102,8 +102,8 @@ def test_a_violation_is_found_with_its_file_and_line(state: Database, server: Mo
 def test_commands_in_a_notebook_are_read_too(state: Database, server: ModelServer) -> None:
     cells = [{"cell_type": "code", "source": ["x = 1\n", "!curl https://x/chat.completions\n"]}]
     court = Court(state, server, "log\n")
-    (court.subject.folder / "code").mkdir(exist_ok=True)
-    (court.subject.folder / "code" / "main.ipynb").write_text(json.dumps({"cells": cells}))
+    (court.examined.folder / "code").mkdir(exist_ok=True)
+    (court.examined.folder / "code" / "main.ipynb").write_text(json.dumps({"cells": cells}))
     (finding,) = court.judged()["judge-external-model"].findings
     assert (finding.excerpts[0].source, finding.excerpts[0].first_line) == ("code/main.ipynb", 2)
 
@@ -233,8 +233,8 @@ def test_what_was_answered_is_never_paid_for_again(state: Database, server: Mode
     assert court.endpoint.spent.cost == 0
     assert len(server.asked) == before
     assert court.endpoint.reused == before
-    (court.subject.folder / "code" / "more.py").write_text("import sys\n")
-    court.subject.__dict__.pop("code", None)
+    (court.examined.folder / "code" / "more.py").write_text("import sys\n")
+    court.examined.__dict__.pop("code", None)
     court.judged()
     assert before < len(server.asked) <= before + 2  # the log's windows are as they were
 
@@ -344,7 +344,7 @@ def test_the_key_is_in_no_answer_message_or_file(state: Database, server: ModelS
     result = court.judged()["judge-external-model"]
     assert "you sent [secret]" in result.problem
     assert KEY not in repr(court.endpoint.model)
-    written = [path for path in court.subject.state_dir.rglob("*") if path.is_file()]
+    written = [path for path in court.examined.state_dir.rglob("*") if path.is_file()]
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
 
 

@@ -16,7 +16,7 @@ from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import Finding, Severity
 from tests.conditions import changed
 from tests.engine.integrity.corpus import HONEST
-from tests.engine.integrity.made_runs import SPEC, MadeRun, subject_of
+from tests.engine.integrity.made_runs import SPEC, MadeRun, examined_run
 
 Rule = Callable[[ExaminedRun], Iterator[Finding]]
 SILENT = MadeRun(log="epoch 1\n", log_times=[(0, 10.0)], submissions=[HONEST], submitted=30_000.0)
@@ -37,7 +37,7 @@ FROM_SCRATCH = {"train.py": "from sklearn.linear_model import Ridge\nmodel = Rid
     ],
 )
 def test_it_is_noted_and_not_flagged(state: Database, rule: Rule, made: MadeRun, told: str) -> None:
-    assert_noted(list(rule(subject_of(state, made))), told)
+    assert_noted(list(rule(examined_run(state, made))), told)
 
 
 @pytest.mark.parametrize(
@@ -46,21 +46,21 @@ def test_it_is_noted_and_not_flagged(state: Database, rule: Rule, made: MadeRun,
 def test_a_gpu_that_was_never_used_is_noted(
     state: Database, gpus: int, busy: tuple[int, int], told: str
 ) -> None:
-    subject = subject_of(state, MadeRun(submissions=[HONEST], spec=changed(SPEC, gpus=gpus)))
+    examined = examined_run(state, MadeRun(submissions=[HONEST], spec=changed(SPEC, gpus=gpus)))
     samples = [{"gpu_percent": busy[number % 2]} for number in range(200)]
-    (subject.folder / protocol.USAGE).write_text("".join(f"{json.dumps(one)}\n" for one in samples))
-    assert_noted(list(facts.unused_gpu(subject)), told)
+    (examined.folder / protocol.USAGE).write_text("".join(f"{json.dumps(one)}\n" for one in samples))
+    assert_noted(list(facts.unused_gpu(examined)), told)
 
 
 def test_model_calls_are_noted_with_those_that_were_not_passed_on(state: Database) -> None:
-    subject = subject_of(state, MadeRun())
-    assert_noted(list(facts.model_calls(subject)), "")
-    journal = Journal(subject.folder)
+    examined = examined_run(state, MadeRun())
+    assert_noted(list(facts.model_calls(examined)), "")
+    journal = Journal(examined.folder)
     for number, outcome in enumerate((CallOutcome.OK, CallOutcome.OK, CallOutcome.BUDGET)):
         journal.end(
             ModelCall(str(number), 1.0, "openai", "chat", outcome, "m", request_bytes=70, answer_bytes=30)
         )
-    refused, sent = facts.model_calls(subject)
+    refused, sent = facts.model_calls(examined)
     assert_noted([refused], "model calls that were refused: openai 1")
     assert_noted([sent], "model calls by the gateway: openai 2")
     assert sent.numbers == {"bytes openai": 200}

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.integrity import kernels, plagiarism
-from mlebench_console.engine.integrity.material import ExaminedRun, subjects
+from mlebench_console.engine.integrity.material import ExaminedRun, examined_runs
 from mlebench_console.engine.integrity.plagiarism import FLAG, LEAST_TOKENS
-from mlebench_console.engine.integrity.results import kept
+from mlebench_console.engine.integrity.results import saved_results
 from mlebench_console.engine.integrity.winnowing import likeness, longest_passage, tokens_of
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import integrity
@@ -21,7 +21,7 @@ from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import DetectorResult, Layer, Severity
 from tests.console.world import FrozenClock
 from tests.engine.integrity.kernels_here import MadeKernels, put
-from tests.engine.integrity.made_runs import COMPETITION, SPEC, MadeRun, subject_of
+from tests.engine.integrity.made_runs import COMPETITION, SPEC, MadeRun, examined_run
 from tests.engine.integrity.notebooks import STARTER, buried, cells, notebook, program, renamed, shuffled
 
 CLOCK = FrozenClock()
@@ -36,8 +36,8 @@ def look(
     chosen: list[ExaminedRun], folder: Path, others: tuple[ExaminedRun, ...] = ()
 ) -> list[DetectorResult]:
     """Compare runs, and return what was found for the first."""
-    list(plagiarism.look(chosen, others, {}, CLOCK, folder))
-    return list(kept(chosen[0].folder, Layer.PLAGIARISM))
+    list(plagiarism.examine(chosen, others, {}, CLOCK, folder))
+    return list(saved_results(chosen[0].folder, Layer.PLAGIARISM))
 
 
 def test_the_threshold_parts_copies_from_what_was_written_independently() -> None:
@@ -67,8 +67,8 @@ def test_a_short_copy_is_not_flagged() -> None:
 
 def test_a_copied_kernel_is_shown_with_both_passages(state: Database, tmp_path: Path) -> None:
     put(tmp_path / "k", {COMPETITION: {"ann/best": program(1), "bob/other": program(2)}})
-    subject = subject_of(state, MadeRun(code={"train.py": "import os\n" + renamed(program(1))}))
-    of_kernels, _ = look([subject], tmp_path / "k")
+    examined = examined_run(state, MadeRun(code={"train.py": "import os\n" + renamed(program(1))}))
+    of_kernels, _ = look([examined], tmp_path / "k")
     (finding,) = of_kernels.findings
     assert finding.severity is Severity.HIGH
     assert "ann/best" in finding.statement and "not Dolos' number" in finding.statement
@@ -84,9 +84,9 @@ def test_code_that_three_competitions_share_counts_for_nothing(state: Database, 
         name: {f"ann/{name}": f"{STARTER}\n{program(seed, 2)}"} for seed, name in enumerate("abc")
     }
     put(tmp_path / "k", {COMPETITION: {"ann/starter": f"{STARTER}\n{program(9, 2)}"}, **with_starter})
-    subject = subject_of(state, MadeRun(code={"train.py": f"{STARTER}\n{program(50, 2)}"}))
+    examined = examined_run(state, MadeRun(code={"train.py": f"{STARTER}\n{program(50, 2)}"}))
     assert is_flagged(STARTER, STARTER)
-    of_kernels, _ = look([subject], tmp_path / "k")
+    of_kernels, _ = look([examined], tmp_path / "k")
     assert of_kernels.findings == ()
 
 
@@ -96,17 +96,17 @@ def test_steps_of_a_run_are_compared_alone_and_together(state: Database, tmp_pat
     pieces = {f"step_{n}.py": "\n".join(parts[n * 4 : n * 4 + 4]) for n in range(4)}
     alone = {**{f"step_{n}.py": program(60 + n) for n in range(5)}, "late.py": program(1)}
     for name, code in (("pieces", pieces), ("alone", alone)):
-        subject = subject_of(state, MadeRun(code=code), name)
-        assert look([subject], tmp_path / "k")[0].severity is Severity.HIGH, name
+        examined = examined_run(state, MadeRun(code=code), name)
+        assert look([examined], tmp_path / "k")[0].severity is Severity.HIGH, name
 
 
 def test_another_agent_s_run_is_flagged_and_the_same_agent_s_is_noted(
     state: Database, tmp_path: Path
 ) -> None:
     code = {"train.py": program(1)}
-    chosen = subject_of(state, MadeRun(code=code), "mine")
-    own = subject_of(state, MadeRun(code=code), "my-second-seed")
-    rival = subject_of(state, MadeRun(code=code, spec=replace(SPEC, agent_id="rival")), "rival")
+    chosen = examined_run(state, MadeRun(code=code), "mine")
+    own = examined_run(state, MadeRun(code=code), "my-second-seed")
+    rival = examined_run(state, MadeRun(code=code, spec=replace(SPEC, agent_id="rival")), "rival")
     of_kernels, of_runs = look([chosen], tmp_path / "k", (own, rival))
     assert [one.severity for one in of_runs.findings] == [Severity.SUSPICIOUS, Severity.NOTE]
     assert "the agent rival's" in of_runs.findings[0].statement
@@ -116,14 +116,16 @@ def test_another_agent_s_run_is_flagged_and_the_same_agent_s_is_noted(
 def test_runs_are_compared_again_only_when_code_or_kernels_have_changed(
     state: Database, tmp_path: Path
 ) -> None:
-    subject = subject_of(state, MadeRun(code={"train.py": program(1)}))
+    examined = examined_run(state, MadeRun(code={"train.py": program(1)}))
 
     def looked_at() -> int:
-        known = integrity.of_runs(state, [subject.run.id])
-        done = list(plagiarism.look(subjects(state, [subject.run.id]), (), known, CLOCK, tmp_path / "k"))
+        known = integrity.of_runs(state, [examined.run.id])
+        done = list(
+            plagiarism.examine(examined_runs(state, [examined.run.id]), (), known, CLOCK, tmp_path / "k")
+        )
         with state.transaction():
             integrity.replace_results(
-                state, subject.attempt.id, Layer.PLAGIARISM, kept(subject.folder, Layer.PLAGIARISM)
+                state, examined.attempt.id, Layer.PLAGIARISM, saved_results(examined.folder, Layer.PLAGIARISM)
             )
         return len(done)
 

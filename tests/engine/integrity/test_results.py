@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from mlebench_console.engine.integrity import facts
-from mlebench_console.engine.integrity.material import subjects
-from mlebench_console.engine.integrity.results import IntegrityRequests, kept
+from mlebench_console.engine.integrity.material import examined_runs
+from mlebench_console.engine.integrity.results import IntegrityRequests, saved_results
 from mlebench_console.engine.requests import RecordIntegrity, ReviewFinding
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.state import events, integrity, sweeps
@@ -32,7 +32,7 @@ def borrowed(state: Database) -> tuple[Database, int]:
 def look_at(database: Database, run_id: int) -> int:
     """Look at a run, take what was found into the state, and return how many runs were looked at."""
     known = integrity.of_runs(database, [run_id])
-    done = tuple(facts.look(subjects(database, [run_id]), known, CLOCK))
+    done = tuple(facts.examine(examined_runs(database, [run_id]), known, CLOCK))
     if done:
         IntegrityRequests(database, CLOCK).record(RecordIntegrity(results=done), "me")
     return len(done)
@@ -49,8 +49,8 @@ def test_what_is_found_comes_back_from_the_state_as_it_was(borrowed: tuple[Datab
     assert known.severity is Severity.HIGH
     result = known.result_of("borrowed-submission")
     assert result is not None
-    (subject,) = subjects(database, [run_id])
-    assert result in kept(subject.folder, Layer.FACTS)
+    (examined,) = examined_runs(database, [run_id])
+    assert result in saved_results(examined.folder, Layer.FACTS)
     assert "byte for byte" in result.findings[0].statement
 
 
@@ -68,8 +68,8 @@ def test_a_run_is_looked_at_again_only_when_something_of_it_has_changed(
 ) -> None:
     database, run_id = borrowed
     assert [look_at(database, run_id), look_at(database, run_id)] == [1, 0]
-    (subject,) = subjects(database, [run_id])
-    (subject.folder / "code" / "late.py").write_text("x = 1\n")
+    (examined,) = examined_runs(database, [run_id])
+    (examined.folder / "code" / "late.py").write_text("x = 1\n")
     assert look_at(database, run_id) == 1
 
 
@@ -87,8 +87,8 @@ def test_a_review_is_kept_with_its_reason_and_survives_another_look(
     requests.review(
         ReviewFinding(run_id=run_id, finding=finding.key[:5], cleared=True, reason="the same model"), "eve"
     )
-    (subject,) = subjects(database, [run_id])
-    (subject.folder / "code" / "late.py").write_text("x = 1\n")
+    (examined,) = examined_runs(database, [run_id])
+    (examined.folder / "code" / "late.py").write_text("x = 1\n")
     look_at(database, run_id)
     known = known_of(database, run_id)
     assert known.is_cleared(finding)
@@ -103,9 +103,9 @@ def test_a_review_is_kept_with_its_reason_and_survives_another_look(
 
 def test_what_is_damaged_beside_a_run_is_refused(borrowed: tuple[Database, int]) -> None:
     database, run_id = borrowed
-    (done,) = facts.look(subjects(database, [run_id]), {}, CLOCK)
-    (subject,) = subjects(database, [run_id])
-    path = subject.folder / "integrity" / "facts.json"
+    (done,) = facts.examine(examined_runs(database, [run_id]), {}, CLOCK)
+    (examined,) = examined_runs(database, [run_id])
+    path = examined.folder / "integrity" / "facts.json"
     path.write_text(json.dumps([{"detector": 1}]))
     with pytest.raises(DataProblem, match="can't be read"):
         IntegrityRequests(database, CLOCK).record(RecordIntegrity(results=(done,)), "me")
