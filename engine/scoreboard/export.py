@@ -207,18 +207,13 @@ class Disclosure:
         return f"{counted}{by}{missing}"
 
 
-def _image(provenance: Provenance) -> str:
-    built = f" (built from {provenance.recipe})" if provenance.recipe else ""
-    return f"{provenance.image}{built}" if provenance.image else ""
-
-
 def disclose(evidence: Evidence, row: Row) -> Disclosure:
     """Gather the conditions of a row.
 
     Agents of our own runs never learn a score; for imported reports that is unknown.
     """
     found = [trial.provenance for trial in evidence.trials if trial.provenance is not None]
-    isolated = [one.isolated for one in found if one.isolated is not None]
+    isolated = [one.attempt.isolated for one in found if one.attempt.isolated is not None]
     edition = _known_edition(evidence.conditions.edition)
     covered = evidence.competitions
     absent = tuple(name for name in registry.splits()["split75"] if name not in set(covered))
@@ -256,11 +251,11 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         network=evidence.conditions.network,
         descriptions=evidence.conditions.descriptions,
         further=evidence.conditions.further or (),
-        images=tuple(sorted({_image(one) for one in found} - {""})),
+        images=tuple(sorted({one.image for one in found} - {""})),
         machines=tuple(sorted({one.machine for one in found} - {""})),
         test_feedback=False if evidence.table == "own" else None,
         isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,
-        unenforced=tuple(sorted({code for one in found for code in one.unenforced})),
+        unenforced=tuple(sorted({code for one in found for code in one.attempt.unenforced})),
         runtimes=tuple(sorted({one.runtime for one in found} - {""})),
         demo=row.demo,
         integrity=summary_of(evidence),

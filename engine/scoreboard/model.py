@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from mlebench_console.engine.model_costs import CURRENCY, Spending, named
 from mlebench_console.environment.gateway.prices import PriceTable
+from mlebench_console.environment.runner import protocol
 from mlebench_console.state.integrity import RunIntegrity
+from mlebench_console.state.records import Attempt
 
 # The kinds of descriptions: those that name the competition, and those that hide it.
 USUAL, OBFUSCATED = "usual", "obfuscated"
@@ -141,25 +143,31 @@ class Provenance:
 
     Attributes:
         folder: the attempt's directory.
-        image: the digest of the image that the agent ran in; empty: unknown.
-        recipe: what that image was built from; empty: unknown.
-        machine: the hardware that it ran on, as text; empty: unknown.
-        isolated: whether it could reach neither answers nor network; None: unknown.
-        unenforced: the codes of the limits that nothing enforced.
-        runtime: the runtime in which an exported image ran; with `auto` each host chooses it.
         graded: its graded submissions, in order of time.
         classified: the run's failures that a person classified, each with who and why.
     """
 
+    attempt: Attempt
     folder: Path
-    image: str
-    machine: str
-    isolated: bool | None
     graded: tuple[GradedSubmission, ...]
-    classified: tuple[str, ...] = ()
-    unenforced: tuple[str, ...] = ()
-    recipe: str = ""
-    runtime: str = ""
+    classified: tuple[str, ...]
+
+    @property
+    def machine(self) -> str:
+        """The hardware that it ran on, as text; empty: unknown."""
+        return "" if self.attempt.hardware is None else self.attempt.hardware.in_words()
+
+    @property
+    def runtime(self) -> str:
+        """The runtime in which an exported image ran, which each host chooses with `auto`; empty: none did."""
+        is_of_image = self.attempt.image and self.attempt.runtime in protocol.OF_IMAGE_FILES
+        return self.attempt.runtime if is_of_image else ""
+
+    @property
+    def image(self) -> str:
+        """The digest of the image that the agent ran in, and what that was built from; empty: unknown."""
+        built = f" (built from {self.attempt.recipe})" if self.attempt.recipe else ""
+        return f"{self.attempt.image}{built}" if self.attempt.image else ""
 
 
 class Counted(StrEnum):

@@ -27,7 +27,6 @@ from mlebench_console.engine.scoreboard.model import (
     differences,
 )
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
-from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.problems import UsageProblem
@@ -296,23 +295,17 @@ def _provenance(database: Database, run: Run) -> Provenance | None:
     attempts = runs.attempts(database, run.id)
     if not attempts:
         return None
-    attempt = attempts[-1]
     state_dir = database.path.parent
     return Provenance(
-        folder=state_dir / attempt.directory,
-        image=attempt.image,
-        machine="" if attempt.hardware is None else attempt.hardware.in_words(),
-        isolated=attempt.isolated,
-        unenforced=attempt.unenforced,
-        runtime=attempt.runtime if attempt.image and attempt.runtime in protocol.OF_IMAGE_FILES else "",
-        recipe=attempt.recipe,
+        attempt=attempts[-1],
+        folder=state_dir / attempts[-1].directory,
         graded=tuple(
             GradedSubmission(
                 one.elapsed_seconds,
                 earned_by(run.competition_id, one.standing, one.score),
                 state_dir / one.path,
             )
-            for one in submissions.of_attempt(database, attempt.id)
+            for one in submissions.of_attempt(database, attempts[-1].id)
             if one.standing is not None
         ),
         classified=tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
@@ -12,7 +13,8 @@ from pathlib import Path
 
 from mlebench_console.competitions import registry
 from mlebench_console.engine.scoreboard.aggregation import row_of
-from mlebench_console.engine.scoreboard.model import Evidence, Provenance, Trial
+from mlebench_console.engine.scoreboard.model import Evidence, Trial
+from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.engine.scoreboard.page import page_of
 from mlebench_console.engine.scoreboard.published import published_rows
 from mlebench_console.engine.scoreboard.reports import load_evidence
@@ -20,8 +22,10 @@ from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, 
 from mlebench_console.engine.settings import Prices
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.text import visible
+from mlebench_console.state import database as state_database
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
+from tests.engine.scoreboard.worlds import SPEC, finish, sweep
 
 OPERAND = Path(__file__).parent / "operand_row.csv"
 HOSTILE = (
@@ -29,12 +33,7 @@ HOSTILE = (
 )
 
 
-def page(
-    found: Evidence, *, pad: bool = False, attempt: Path | None = None, prices: Prices | None = None
-) -> str:
-    if attempt is not None:
-        provenance = Provenance(attempt, image="", machine="", isolated=None, graded=())
-        found = replace(found, trials=tuple(replace(one, provenance=provenance) for one in found.trials))
+def page(found: Evidence, *, pad: bool = False, prices: Prices | None = None) -> str:
     return page_of(found, row_of(found, pad_missing=pad), published=published_rows(), prices=prices)
 
 
@@ -186,12 +185,19 @@ def test_what_is_no_result_says_so() -> None:
 
 
 def test_a_log_is_linked_by_a_path_that_a_browser_takes(tmp_path: Path) -> None:
-    attempt = tmp_path / "with space & 'quote'"
-    assert parsed(page(evidence("e", {LEAF: "+"}), attempt=attempt)).links == []
-    log = attempt / protocol.LOG
+    state_dir = tmp_path / "with space & 'quote'"
+    state_dir.mkdir()
+    with closing(state_database.open_for_writing(state_dir)) as database:
+        (run,) = sweep(database, "mine", SPEC)
+        finish(database, run, Outcome.NO_SUBMISSION)
+        found = find_evidence(database, "mine")
+    assert parsed(page(found)).links == []
+    (provenance,) = (trial.provenance for trial in found.trials)
+    assert provenance is not None
+    log = provenance.folder / protocol.LOG
     log.parent.mkdir(parents=True)
     log.touch()
-    assert parsed(page(evidence("e", {LEAF: "+"}), attempt=attempt)).links == [log.as_uri()]
+    assert parsed(page(found)).links == [log.as_uri()]
 
 
 def hostile() -> Evidence:
