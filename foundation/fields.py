@@ -90,11 +90,11 @@ class RecordField:
 
 @cache
 def fields_of(record: type) -> Mapping[str, RecordField]:
-    """Return the fields of a record by attribute name; `class_` is `class` in files."""
+    """Return the fields of a record by name."""
     hints = get_type_hints(record, include_extras=True)
     return {
         field.name: RecordField(
-            field.name.rstrip("_"),
+            field.name,
             hints[field.name],
             field.default is MISSING and field.default_factory is MISSING,
         )
@@ -109,12 +109,8 @@ def read_fields(record: type[Record], values: Mapping[str, Any]) -> Record:
         FieldError: a field is unknown, missing or of the wrong type.
     """
     known = fields_of(record)  # type: ignore[arg-type]  # a class can be hashed
-    found = convert(
-        {field.name: field.hint for field in known.values()},
-        values,
-        [field.name for field in known.values() if field.is_required],
-    )
-    return record(**{own: found[field.name] for own, field in known.items() if field.name in found})
+    hints = {name: field.hint for name, field in known.items()}
+    return record(**convert(hints, values, [name for name, field in known.items() if field.is_required]))
 
 
 @dataclass(frozen=True)
