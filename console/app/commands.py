@@ -182,10 +182,12 @@ def _retry_sweep(app: ConsoleApp, given: Given) -> None:
 def _remove_sweep(app: ConsoleApp, given: Given) -> None:
     from mlebench_console.engine.sweeps.removal import loss_of, refuse_removal
 
-    with_results = given.values["with_results"]
+    name, with_results = given.values["sweep_id"], given.values["with_results"]
 
     def loss(database: Database) -> Loss:
-        found = loss_of(database, given.sweep_id)
+        if known_sweeps.find(database, name) is None:
+            raise UsageProblem(f"there is no sweep '{name}'", "", "Give the whole name.")
+        found = loss_of(database, name)
         refuse_removal(found, with_results=with_results)
         return found
 
@@ -344,7 +346,7 @@ ACTIONS: Mapping[str, CommandAction] = {
     "sweep note": _change(_note, ("remove",), "sweep", "note_sweep"),
     "sweep tag": _change(_tag, ("remove",), "sweep", "tag_sweep"),
     "sweep assign": _change(_change_sweep(AssignExperiment, "experiment", "experiment_id"), about="sweep"),
-    "sweep rm": _change(_remove_sweep, ("with_results",), "sweep"),
+    "sweep rm": _change(_remove_sweep, ("with_results",)),
     "sweep launch": CommandAction(_launch),
     "prepare": _change(_prepare, ("competition_id", "raw"), key="prepare"),
     "datasets stop": _change(_ask_of_datasets(StopDatasets), ("competition_id",)),
@@ -473,14 +475,15 @@ def _with_subject(app: ConsoleApp, command: ConsoleCommand, rest: str) -> tuple[
         UsageProblem: a quote is not closed.
     """
     words = _split(command, app, rest)
-    first = next((word for word in words if not word.startswith("-")), "")
+    first = next(iter(_without_options(command, words)), "")
     # A single argument that was typed is what it is about, also if there is no such thing.
     if _names_subject(app, command, first) or (first and len(command.arguments) == 1):
         return words, Given({})
     chosen, sweep_id = chosen_runs(app), chosen_sweep(app)
     if command.about == "runs" and chosen:
         return [str(chosen[0].id), *words], Given({}, chosen)
-    if command.about == "sweep" and sweep_id:
+    # Before sweeps were read, a word may well be the name of one.
+    if command.about == "sweep" and sweep_id and (app.known_sweeps or not first):
         return [sweep_id, *words], Given({}, sweep_id=sweep_id)
     return words, Given({})
 
@@ -597,7 +600,7 @@ def completion(app: ConsoleApp, command: ConsoleCommand, line: str) -> Completio
     """Return what may come next on a line that begins with this command and a space."""
     head, _, typed = line.rpartition(" ")
     before = head[len(command.path) :].split()
-    taken = [word for place, word in enumerate(before) if not _belongs_to_option(command, before, place)]
+    taken = _without_options(command, before)
     option = _option_named(command, before[-1]) if before else None
     is_value = option is not None and not _is_flag(option)
     parameters = [option] if option is not None and is_value else _arguments_at(app, command, taken)
@@ -623,10 +626,14 @@ def _option_named(command: ConsoleCommand, word: str) -> Parameter | None:
     return next((each for each in command.options if word in each.opts), None)
 
 
-def _belongs_to_option(command: ConsoleCommand, words: Sequence[str], place: int) -> bool:
-    """Return whether a word is an option, or the value of the one before it."""
-    before = _option_named(command, words[place - 1]) if place else None
-    return words[place].startswith("-") or (before is not None and not _is_flag(before))
+def _without_options(command: ConsoleCommand, words: Sequence[str]) -> list[str]:
+    """Return the words that are neither options nor values of options."""
+    options = [None, *(_option_named(command, word) for word in words)]
+    return [
+        word
+        for word, before in zip(words, options, strict=False)
+        if not word.startswith("-") and (before is None or _is_flag(before))
+    ]
 
 
 def _is_flag(option: Parameter) -> bool:
