@@ -204,7 +204,10 @@ def elapsed(seconds: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Write a duration in its two largest units: `0.4s`, `9s`, `3m05s`, `2h10m`, `1d01h`."""
+    """Write a duration in its two largest units, without the second where that is zero: `9s`, `3m05s`, `24h`, `3d01h`.
+
+    Below a second it has a decimal: `0.4s`.
+    """
     if seconds is None:
         return UNKNOWN
     if 0 < seconds < 1:
@@ -212,11 +215,11 @@ def duration(seconds: float | None) -> str:
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    if whole < 86_400:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
-    return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
+    large, small, names = (whole, 60, "ms") if whole < 3600 else (whole // 60, 60, "hm")
+    if whole >= 48 * 3600:
+        large, small, names = whole // 3600, 24, "dh"
+    rest = f"{large % small:02d}{names[1]}" if large % small else ""
+    return f"{large // small}{names[0]}{rest}"
 
 
 def rank(percentile: float, *, short: bool = False) -> str:
@@ -228,13 +231,7 @@ def rank(percentile: float, *, short: bool = False) -> str:
 def span(seconds: float) -> str:
     """Write a duration to the minute, which need not be redrawn every second: `45s`, `12m`, `2h10m`, `3d`."""
     whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m"
-    if whole < 48 * 3600:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
-    return f"{whole // 86400}d"
+    return duration(whole if whole < 60 else whole // 60 * 60)
 
 
 def age(seconds: float) -> str:
@@ -247,20 +244,9 @@ def age(seconds: float) -> str:
     return f"{whole // 3600}h" if whole < 48 * 3600 else f"{whole // 86400}d"
 
 
-def limit(seconds: float) -> str:
-    """Write a time limit: `24h`, `90m`, `45s`."""
-    whole = int(seconds)
-    if whole % 3600 == 0 and whole:
-        return f"{whole // 3600}h"
-    return f"{whole // 60}m" if whole % 60 == 0 and whole else f"{whole}s"
-
-
 def elapsed_within(seconds: float, limit_seconds: float) -> str:
-    """Write a duration in the scale of its limit: hours and minutes, or below an hour minutes and seconds, `1m05`."""
-    if not is_short(limit_seconds):
-        return elapsed(seconds)
-    whole = max(0, int(seconds))
-    return f"{whole // 60}m{whole % 60:02d}"
+    """Write a duration in the scale of its limit: hours and minutes, or below an hour also seconds."""
+    return duration(max(0, int(seconds))) if is_short(limit_seconds) else elapsed(seconds)
 
 
 def is_short(limit_seconds: float) -> bool:
@@ -270,7 +256,7 @@ def is_short(limit_seconds: float) -> bool:
 
 def of_limit(seconds: float, limit_seconds: float) -> str:
     """Write how much of a limit has passed: `09:14/24h`."""
-    return f"{elapsed_within(seconds, limit_seconds)}/{limit(limit_seconds)}"
+    return f"{elapsed_within(seconds, limit_seconds)}/{duration(limit_seconds)}"
 
 
 def score_beside(value: float, thresholds: Thresholds | None, width: int = 7) -> str:

@@ -189,10 +189,10 @@ def _state(run: Run, now: float | None) -> str:
 
 def _takes_at_most(limits: Sequence[float]) -> str:
     """Write how long runs with these time limits take at most."""
-    each = " or ".join(wording.limit(one) for one in sorted(set(limits)))
+    each = " or ".join(wording.duration(one) for one in sorted(set(limits)))
     if len(limits) == 1:
         return f"It takes up to {each}."
-    return f"Each takes up to {each}, {wording.limit(sum(limits))} of running time in all."
+    return f"Each takes up to {each}, {wording.duration(sum(limits))} of running time in all."
 
 
 def _as_seen(runs: Sequence[Run]) -> tuple[ChosenRun, ...]:

@@ -123,7 +123,7 @@ def spec_text(sweep: Sweep) -> str:
     """Return what was asked for, in one line; of imported runs only what is known."""
     spec, conditions = sweep.spec, sweep.conditions
     what, seconds = spec.extent, conditions.time_limit_seconds
-    limit = f", {wording.limit(seconds)} each" if seconds else ""
+    limit = f", {wording.duration(seconds)} each" if seconds else ""
     if conditions.runtime == IMPORTED:
         return f"{what}{limit}, imported from run groups, graded by edition {conditions.edition}"
     ramp = f", started {wording.duration(spec.start_ramp_seconds)} apart" if spec.start_ramp_seconds else ""

@@ -375,7 +375,7 @@ RUN = Noun[RunRow](
         ),
         NounField("score", _score, _SCORE_WIDTH, right=True, order=Order("most medals first", _by_medals)),
         NounField("better", _better, 1, title="", gap=1, role="dim"),
-        NounField("took", _took, 5, drop=2, right=True, role="dim"),
+        NounField("took", _took, 6, drop=2, right=True, role="dim"),
         NounField(
             "attempts", lambda row, _: str(row.run.attempts), 8, drop=4, right=True, role="dim", usual="1"
         ),

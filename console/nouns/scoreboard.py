@@ -32,7 +32,7 @@ def row_name(row: Row) -> str:
 
 def limit_text(row: Row) -> str:
     """Write the time limit of a row's runs; empty if it is unknown."""
-    return "" if row.hours is None else wording.limit(row.hours * 3600)
+    return "" if row.hours is None else wording.duration(row.hours * 3600)
 
 
 def seeds_text(row: Row) -> str:

@@ -289,7 +289,7 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
         (("any medal at shorter limits, %", "strong"),),
         *(
             pair(
-                f"{wording.limit(one.hours * 3600)}{', as it was' if one.full else ''}",
+                f"{wording.duration(one.hours * 3600)}{', as it was' if one.full else ''}",
                 one.cell.figures(1, "±"),
             )
             for one in insight.shorter_limits

@@ -663,7 +663,7 @@ def _header(
     spec = sweep.spec
     facts = [
         f"{len(spec.competitions)} {drawing.signs.times} {plural(spec.seeds, 'seed')}",
-        f"limit {wording.limit(sweep.conditions.time_limit_seconds)}",
+        f"limit {wording.duration(sweep.conditions.time_limit_seconds)}",
         f"edition {sweep.conditions.edition}",
         f"at most {sweep.concurrency} at once",
     ]

@@ -96,7 +96,7 @@ def _settings(facts: RunFacts, order: Order | None, drawing: Drawing) -> Iterabl
     yield _Setting("agent", spec.agent_id)
     yield _Setting("agent version", facts.sweep.agent_version[:12])
     yield option("edition", "edition", conditions.edition)
-    yield option("time limit", "time_limit_seconds", wording.limit(conditions.time_limit_seconds))
+    yield option("time limit", "time_limit_seconds", wording.duration(conditions.time_limit_seconds))
     yield option("runtime", "runtime", attempt.runtime if attempt else conditions.runtime)
     yield option("placement", "placement", attempt.placement if attempt else conditions.placement)
     if attempt is not None and attempt.job:

@@ -154,7 +154,7 @@ def _hours(facts: RunFacts, length: float, room: int) -> Pieces:
     )
     cells = [*"0".ljust(max(1, room - len(end))), *end][:room]
     for number in range(1, int(length / step) + 1):
-        text = wording.limit(number * step)
+        text = wording.duration(number * step)
         place = round(room * number * step / length) - len(text) // 2
         if place + len(text) < room - len(end):
             cells[place : place + len(text)] = text

@@ -211,7 +211,7 @@ async def test_the_host_leaves_out_what_was_never_measured_and_says_what_that_is
         )
         console.app.redraw_all()
         await console.sees("8 GPUs", "not measured yet: slots, load, memory, disk: state, disk: data")
-        await console.sees("as it was 2h00m ago, when the engine last ran")
+        await console.sees("as it was 2h ago, when the engine last ran")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
@@ -602,7 +602,7 @@ async def test_a_sweep_for_slurm_is_composed_with_its_room_its_time_and_its_star
             typed.value = text
         await console.sees(
             "slurm: room for 100 of 100 jobs, 40 would be submitted now, 26 wait here",
-            "a job takes at most 1d00h, partition gpu allows 2d00h",
+            "a job takes at most 24h14m, partition gpu allows 2d",
             "the first would start ~04:44 on gpu02",
         )
         # What the partition cuts short is refused here already, with the sum.
