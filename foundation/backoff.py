@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 _MOST_DOUBLINGS = 60  # beyond, a float would overflow
 
@@ -38,3 +40,18 @@ class Backoff:
 def is_due(retry_at: float | None, now: float, *, longest: float) -> bool:
     """Return whether it is time to try again; a time further ahead than the longest wait is of a wrong clock."""
     return retry_at is None or not now < retry_at <= now + longest
+
+
+def seconds_asked(retry_after: str | None) -> float | None:
+    """Return the seconds to wait of a Retry-After header, which has seconds or a date; None without a valid one."""
+    if retry_after is None:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

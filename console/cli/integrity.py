@@ -147,7 +147,7 @@ def judge(
     """
     from mlebench_console.console.cli.engine import engine_for
     from mlebench_console.engine.integrity import judged_runs
-    from mlebench_console.engine.integrity.judge import QUESTIONS, read_questions
+    from mlebench_console.engine.integrity.judge import QUESTIONS, Judge, read_questions
     from mlebench_console.engine.integrity.material import examined_runs
     from mlebench_console.foundation.clock import SystemClock
     from mlebench_console.state import integrity
@@ -156,6 +156,7 @@ def judge(
     own = places_of(context)
     endpoint = _endpoint(context, model, budget, jobs)
     asked = (*QUESTIONS, *(() if questions is None else read_questions(questions)))
+    judge = Judge(endpoint, asked)
     with engine_for(own, own.data_dir) as places:
         with closing(open_for_reading(places.state_dir)) as database:
             wanted = run_ids_of(database, experiment, runs)
@@ -167,7 +168,7 @@ def judge(
             found += [] if one is None else [one]
             tell(number, len(chosen))
         if found:
-            estimate = judged_runs.estimate(found, endpoint, asked)
+            estimate = judge.estimate(window for one in found for window in one.windows)
             read, there = sum(len(one.windows) for one in found), sum(one.total for one in found)
             about = (
                 f"{read:,} of {there:,} windows of {plural(len(found), 'run')}:"
@@ -180,7 +181,7 @@ def judge(
             )
         elif chosen:
             say_on_stderr("all of these runs have been judged so; --again judges them once more")
-        results = judged_runs.examine(found, endpoint, asked, SystemClock())
+        results = judged_runs.examine(found, judge, SystemClock())
         take_in(places, results, len(found), Layer.JUDGE, at_once=judged_runs.AT_ONCE)
     _say_spent(endpoint)
     with reading_state(context) as database:

@@ -11,8 +11,6 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +27,7 @@ from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.gateway.records import CallOutcome, ModelCall, estimated_tokens, new_id
 from mlebench_console.foundation import files
 from mlebench_console.foundation.amounts import Budget
-from mlebench_console.foundation.backoff import Backoff
+from mlebench_console.foundation.backoff import Backoff, seconds_asked
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem, reading
 from mlebench_console.foundation.text import visible
 from mlebench_console.state.usage.model_calls import ModelUse
@@ -263,7 +261,9 @@ class Endpoint:
                 f"{self.model} can't be asked", f"the account has no money left ({message})"
             )
         if status in _TEMPORARY:
-            raise _Temporary(f"status {status} ({message})", status, _retry_after(headers))
+            raise _Temporary(
+                f"status {status} ({message})", status, seconds_asked(headers.get("retry-after"))
+            )
         raise NoAnswer(f"status {status} ({message})", status)
 
     def _headers(self) -> dict[str, str]:
@@ -319,20 +319,6 @@ async def _limited(answer: aiohttp.ClientResponse) -> bytes:
         if len(content) > _MOST_ANSWER_BYTES:
             raise NoAnswer(f"its answer is longer than {_MOST_ANSWER_BYTES:,} bytes", answer.status)
     return bytes(content)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait of a Retry-After header, which has seconds or a date; None without a valid one."""
-    text = headers.get("retry-after", "")
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        pass
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
 Item = TypeVar("Item")

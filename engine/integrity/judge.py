@@ -548,13 +548,12 @@ class Judge:
             for excerpt, is_sure in lines.items():
                 addressed[excerpt] = addressed.get(excerpt, False) or is_sure
             costs.append(dollars)
-        known = [cost for cost in costs if cost is not None]
         return JudgeAnswers(
             {name: tuple(some) for name, some in verdicts.items()},
             tuple(addressed.items()),
             read,
             total,
-            sum(known) if len(known) == len(costs) else None,
+            _sum_of(costs),
         )
 
     async def judge_all(self, runs: Sequence[tuple[Sequence[Window], int]]) -> list[JudgeAnswers]:
@@ -601,9 +600,7 @@ class Judge:
             planted, reading = await self._test_by_planting(window, questions, verdicts)
             verdicts |= planted
             readings += reading
-        costs = [one.dollars for one in readings]
-        known = [cost for cost in costs if cost is not None]
-        return verdicts, _addressed(window, readings), sum(known) if len(known) == len(costs) else None
+        return verdicts, _addressed(window, readings), _sum_of([one.dollars for one in readings])
 
     async def _test_by_planting(
         self, window: Window, questions: Sequence[JudgeQuestion], verdicts: Mapping[str, WindowVerdict]
@@ -672,6 +669,12 @@ class Judge:
             else:
                 self._form = form
                 return answer, dollars
+
+
+def _sum_of(costs: Sequence[float | None]) -> float | None:
+    """Add up costs; None where one of them is not known."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
 
 
 def _planted_lines(questions: Sequence[JudgeQuestion]) -> tuple[NumberedLine, ...]:

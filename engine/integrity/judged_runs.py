@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench_console.engine.integrity.endpoint import Endpoint
 from mlebench_console.engine.integrity.judge import (
     ADDRESSED,
     VERSION,
@@ -20,7 +19,6 @@ from mlebench_console.engine.integrity.judge import (
     JudgeAnswers,
     JudgeQuestion,
     JudgeVerdict,
-    JudgingEstimate,
     findings_of,
     hash_of_questions,
     lines_for_judges,
@@ -85,28 +83,18 @@ def gather(
         yield JudgedRun(examined, tuple(windows), total, content)
 
 
-def estimate(
-    chosen: Iterable[JudgedRun], endpoint: Endpoint, questions: Sequence[JudgeQuestion]
-) -> JudgingEstimate:
-    """Estimate the calls, tokens and cost of judging."""
-    return Judge(endpoint, tuple(questions)).estimate(window for one in chosen for window in one.windows)
-
-
 def _detectors(questions: Sequence[JudgeQuestion]) -> tuple[str, ...]:
     return (*(f"{_PREFIX}{one.id}" for one in questions), ADDRESSED)
 
 
-def examine(
-    chosen: Sequence[JudgedRun], endpoint: Endpoint, questions: Sequence[JudgeQuestion], clock: Clock
-) -> Iterator[NewResults]:
+def examine(chosen: Sequence[JudgedRun], judge: Judge, clock: Clock) -> Iterator[NewResults]:
     """Judge runs, save the results in their directories, and yield each finished run.
 
     Raises:
         EnvironmentProblem: the endpoint can't be used; its earlier answers are cached.
     """
-    judge = Judge(endpoint, tuple(questions))
     with asyncio.Runner() as runner:
-        runner.run(endpoint.open())
+        runner.run(judge.endpoint.open())
         try:
             for start in range(0, len(chosen), AT_ONCE):
                 some = chosen[start : start + AT_ONCE]
@@ -116,7 +104,7 @@ def examine(
                     results = _results_of(one, judgement, judge, clock)
                     yield save_results(one.examined, Layer.JUDGE, results)
         finally:
-            runner.run(endpoint.close())
+            runner.run(judge.endpoint.close())
 
 
 def _results_of(one: JudgedRun, judgement: JudgeAnswers, judge: Judge, clock: Clock) -> list[DetectorResult]:

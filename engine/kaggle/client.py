@@ -27,8 +27,6 @@ from kagglesdk.kaggle_creds import KaggleCredentials
 from kagglesdk.kaggle_http_client import KaggleHttpClient
 from kagglesdk.kernels.types.kernels_api_service import ApiGetKernelRequest
 from requests.adapters import HTTPAdapter
-from urllib3.exceptions import InvalidHeader
-from urllib3.util import Retry
 
 from mlebench_console.engine.kaggle import (
     BACKOFF,
@@ -41,6 +39,7 @@ from mlebench_console.engine.kaggle import (
 )
 from mlebench_console.engine.kaggle.credentials import Credentials, find_credentials, none_accepted
 from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.foundation.backoff import seconds_asked
 from mlebench_console.foundation.clock import Clock, SystemClock
 from mlebench_console.foundation.daemon_log import write_log
 from mlebench_console.foundation.files import replacing
@@ -561,8 +560,10 @@ def temporary_failure(error: requests.RequestException, host: str) -> TemporaryF
         return TemporaryFailure(_reason(error))
     if response.status_code not in _TEMPORARY:
         return None
-    asked = _seconds_of(response.headers.get("Retry-After"))
-    return TemporaryFailure(f"{host} answered {response.status_code}", asked)
+    asked = seconds_asked(response.headers.get("Retry-After"))
+    return TemporaryFailure(
+        f"{host} answered {response.status_code}", None if asked is None else min(asked, LONGEST_ASKED)
+    )
 
 
 def _message(response: requests.Response) -> str:
@@ -584,11 +585,3 @@ def _reason(error: BaseException) -> str:
         reason = getattr(cause, "reason", None) or (cause.args[0] if cause.args else None)
         cause = cause.__cause__ or (reason if isinstance(reason, BaseException) else None)
     return "the connection was cut"
-
-
-def _seconds_of(retry_after: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, which has seconds or a date."""
-    try:
-        return min(Retry().parse_retry_after(retry_after), LONGEST_ASKED) if retry_after else None
-    except InvalidHeader:
-        return None

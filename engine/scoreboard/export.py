@@ -224,19 +224,15 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         seeds_done=row.seeds_done,
         seeds_planned=row.seeds_planned,
         padded=row.padded,
-        rerolled=tuple(
-            f"{trial.competition_id}, seed {trial.seed}" for trial in evidence.trials if trial.rerolls
-        ),
+        rerolled=tuple(trial.name for trial in evidence.trials if trial.rerolls),
         classified=tuple(
-            f"{trial.competition_id}, seed {trial.seed}: {text}"
+            f"{trial.name}: {text}"
             for trial in evidence.trials
             if trial.provenance is not None
             for text in trial.provenance.classified
         ),
         lost=tuple(
-            f"{trial.competition_id}, seed {trial.seed}: {trial.text}"
-            for trial in evidence.trials
-            if trial.ended and trial.earned is None
+            f"{trial.name}: {trial.text}" for trial in evidence.trials if trial.ended and trial.earned is None
         ),
         absent=absent,
         unavailable=tuple((name, reason) for name, reason in evidence.unavailable.items() if name in absent),

@@ -5,12 +5,12 @@ The detectors that produce these results are in `engine.integrity`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from mlebench_console.engine.scoreboard.model import Evidence, Trial
-from mlebench_console.state.integrity import DetectorResult, Finding, Layer, Review, RunIntegrity
+from mlebench_console.engine.scoreboard.model import Evidence
+from mlebench_console.state.integrity import DetectorResult, Layer, RunIntegrity
 
 PUBLIC_KERNEL = "kaggle.com/code/"
 """Prefix of the source of excerpts from public kernels, whose text belongs to others and is not exported."""
@@ -83,20 +83,25 @@ def summary_of(evidence: Evidence) -> IntegritySummary | None:
     ]
     if not known:
         return None
-    reviews = [(trial, review) for trial, one in known for review in _newest_reviews(one.reviews)]
+    newest = [
+        (trial, review)
+        for trial, one in known
+        for review in {review.finding: review for review in one.reviews}.values()
+    ]
+    layers = {result.layer for _, one in known for result in one.results}
     return IntegritySummary(
         runs=len(known),
-        layers=tuple(_counts(layer, [one for _, one in known]) for layer in Layer if _has(layer, known)),
+        layers=tuple(_counts(layer, [one for _, one in known]) for layer in Layer if layer in layers),
         flagged=tuple(
-            f"{_name(trial)}: {finding.statement}" for trial, one in known for finding in _gravest(one)
+            f"{trial.name}: {flags[0].statement}" for trial, one in known if (flags := one.flags())
         ),
         reviewed=tuple(
-            f"{_name(trial)}: {'cleared' if one.cleared else 'confirmed'} by {one.author}: {one.reason}"
+            f"{trial.name}: {'cleared' if one.cleared else 'confirmed'} by {one.author}: {one.reason}"
             f" ({one.statement})"
-            for trial, one in reviews
+            for trial, one in newest
         ),
-        cleared=sum(one.cleared for _, one in reviews),
-        confirmed=sum(not one.cleared for _, one in reviews),
+        cleared=sum(one.cleared for _, one in newest),
+        confirmed=sum(not one.cleared for _, one in newest),
     )
 
 
@@ -128,10 +133,6 @@ def _without_kernels(result: DetectorResult) -> DetectorResult:
     return replace(result, findings=findings)
 
 
-def _has(layer: Layer, known: Iterable[tuple[Trial, RunIntegrity]]) -> bool:
-    return any(result.layer is layer for _, one in known for result in one.results)
-
-
 def _counts(layer: Layer, known: Sequence[RunIntegrity]) -> LayerCounts:
     of_layer = [[one for one in run.results if one.layer is layer] for run in known]
     results = [one for found in of_layer for one in found]
@@ -150,19 +151,3 @@ def _counts(layer: Layer, known: Sequence[RunIntegrity]) -> LayerCounts:
         models=tuple(sorted({one.model for one in results} - {""})),
         usd=None if None in costs else sum(one for one in costs if one is not None),
     )
-
-
-def _gravest(known: RunIntegrity) -> Iterator[Finding]:
-    """Yield the gravest finding of a run, if it is a flag that nobody has cleared."""
-    flags = known.flags()
-    if flags:
-        yield flags[0]
-
-
-def _newest_reviews(reviews: Sequence[Review]) -> list[Review]:
-    """Return the newest review of each finding."""
-    return list({one.finding: one for one in reviews}.values())
-
-
-def _name(trial: Trial) -> str:
-    return f"{trial.competition_id}, seed {trial.seed}"

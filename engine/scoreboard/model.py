@@ -240,6 +240,11 @@ class Trial:
     tags: tuple[str, ...] = ()
 
     @property
+    def name(self) -> str:
+        """Its competition and seed, for people."""
+        return f"{self.competition_id}, seed {self.seed}"
+
+    @property
     def counts(self) -> bool:
         """Whether it has a result that counts."""
         return self.ended and self.earned is not None

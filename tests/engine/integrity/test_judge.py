@@ -13,6 +13,7 @@ from mlebench_console.engine.integrity.endpoint import Endpoint, Model, model_na
 from mlebench_console.engine.integrity.judge import (
     ADDRESSED,
     QUESTIONS,
+    Judge,
     JudgeQuestion,
     JudgeVerdict,
     read_questions,
@@ -74,7 +75,10 @@ class Court:
         )
         found = judged_runs.gather([self.examined], questions, "local/m", most, {})
         chosen = [one for one in found if one is not None]
-        assert len(tuple(judged_runs.examine(chosen, self.endpoint, questions, FrozenClock()))) == 1
+        assert (
+            len(tuple(judged_runs.examine(chosen, Judge(self.endpoint, tuple(questions)), FrozenClock())))
+            == 1
+        )
         return {one.detector: one for one in saved_results(self.examined.folder, Layer.JUDGE)}
 
     def gathered(self, questions: Sequence[JudgeQuestion] = LLM) -> JudgedRun:
@@ -286,11 +290,11 @@ def test_a_budget_needs_a_price(tmp_path: Path) -> None:
 def test_what_it_will_cost_is_known_before(state: Database, server: ModelServer) -> None:
     court = Court(state, server, f"{GUILTY}\n", "import os\n")
     court.judged(QUESTIONS[:1])
-    estimate = judged_runs.estimate([court.gathered()], court.endpoint, LLM)
+    estimate = Judge(court.endpoint, LLM).estimate(court.gathered().windows)
     assert (estimate.calls, estimate.kept) == (4, 0)
     assert estimate.dollars == pytest.approx((estimate.input_tokens + estimate.output_tokens) * 10 / 1e6)
     court.judged()
-    estimate = judged_runs.estimate([court.gathered()], court.endpoint, LLM)
+    estimate = Judge(court.endpoint, LLM).estimate(court.gathered().windows)
     assert (estimate.calls, estimate.kept, estimate.dollars) == (4, 4, 0.0)
 
 
