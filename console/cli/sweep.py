@@ -382,8 +382,8 @@ def timeline(
     if found is None or not found.lanes:
         say("nothing has been launched yet")
         return
-    from mlebench_console.console.roles import ASCII, UNICODE
-    from mlebench_console.console.tui.widgets.gantt import gantt, layout_for, legend, summary
+    from mlebench_console.console.roles import ASCII, UNICODE, Drawing
+    from mlebench_console.console.tui.widgets.gantt import Gantt, layout_for, legend, summary
 
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     signs = ASCII if invocation_of(context).appearance.ascii or not is_unicode else UNICODE
@@ -400,7 +400,7 @@ def timeline(
         )[0],
         *([legend(found, signs)] if found.marks else []),
         (),
-        *gantt(found, window, columns, layout_for(found, rows), now=now, signs=signs),
+        *Gantt(found, window, columns, layout_for(found, rows), Drawing(now, signs)).lines(),
     ]
     for line in lines:
         say("".join(text for text, _role in line).rstrip())

@@ -9,15 +9,14 @@ from textual import events
 from textual.widget import Widget
 
 from mlebench_console.console.pieces import cut, fitting
-from mlebench_console.console.roles import Pieces, Signs
+from mlebench_console.console.roles import Pieces
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.gantt import (
+    Gantt,
     GanttLayout,
     bar_facts,
-    gantt,
     layout_for,
     legend,
-    pointed_at,
     summary,
 )
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -70,20 +69,8 @@ class TimelineScreen(ConsoleScreen):
             chart.show()
             self.query_one("#chosen", Painted).show((), ())
             return
-        layout = self._keep_in_view(found)
-        chart.show(
-            *gantt(
-                found,
-                self._seen(found),
-                width,
-                layout,
-                top=self._top,
-                chosen=self._chosen,
-                now=self._now,
-                signs=signs,
-            )
-        )
-        self.query_one("#header", Painted).show(*self._header(found, width, signs))
+        chart.show(*self._gantt(found).lines())
+        self.query_one("#header", Painted).show(*self._header(found))
         facts = bar_facts(self._chosen, self._now, signs) if self._chosen is not None else ((), ())
         self.query_one("#chosen", Painted).show(*(cut(line, width, signs.ellipsis) for line in facts))
 
@@ -92,12 +79,7 @@ class TimelineScreen(ConsoleScreen):
         found, region = self._found, self.query_one("#chart", Painted).region
         if found is None or not region.contains_point(event.screen_offset):
             return
-        layout, window, place = (
-            self._keep_in_view(found),
-            self._seen(found),
-            event.screen_offset - region.offset,
-        )
-        bar = pointed_at(found, window, layout, place, self.size.width - 1, self._top, self._now)
+        bar = self._gantt(found).pointed_at(event.screen_offset - region.offset)
         if bar is not None and bar == self._chosen:
             self.action_open()
         elif bar is not None:
@@ -197,6 +179,11 @@ class TimelineScreen(ConsoleScreen):
             self._window = self._window.with_bar(bar, self._now, whole)
         self.redraw()
 
+    def _gantt(self, found: Timeline) -> Gantt:
+        layout = self._keep_in_view(found)
+        drawing = replace(self.app.drawing, now=self._now)
+        return Gantt(found, self._seen(found), self.size.width - 1, layout, drawing, self._top, self._chosen)
+
     def _keep_in_view(self, found: Timeline) -> GanttLayout:
         """Scroll so that the lane of the chosen attempt is visible."""
         layout = layout_for(found, self.query_one("#chart", Painted).size.height)
@@ -210,8 +197,9 @@ class TimelineScreen(ConsoleScreen):
         if self._chosen is not None:
             self.app.show_run(self._chosen.run_id, pane=pane)
 
-    def _header(self, found: Timeline, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    def _header(self, found: Timeline) -> tuple[Pieces, ...]:
         """Return the sweep's summary and expected end, and the legend of its marks."""
+        width, signs = self.size.width - 1, self.app.signs
         lanes = plural(len(found.lanes), "slot")
         name = "all sweeps" if self._sweep_id is None else self._sweep_id
         lines = [((" ", "text"), *fitting(summary(found, name, lanes, self._now, signs), width - 1))]

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import fit, foreign, heading
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.widgets.chart import Series, chart
 from mlebench_console.console.views.timeline import TimeSpan, nearest
@@ -77,104 +78,6 @@ def gutter(found: Timeline, width: int) -> int:
     return max(_SCALE, min(longest + 2, width // _NAMES_SHARE))
 
 
-def axis(
-    found: Timeline, window: TimeSpan, width: int, label: int, now: float, signs: Signs, *, lanes: str
-) -> Pieces:
-    """Return which lanes are shown, and the time axis: a sign at the current time, at the edge a later expected end."""
-    room = width - label
-    line = [" "] * room
-    here = _column(window, now, room)
-    edge = ""
-    if here is not None and found.ends is not None and found.ends.at > window.end:
-        free = room - here - 2
-        at_most = "by " if found.ends.at_most else "~"
-        # A time of day is that of the next one.
-        if found.ends.at - now <= _DAY:
-            edge = f"{at_most}{wording.clock(found.ends.at)}{signs.right}"
-        edge = edge if len(edge) <= free else ""
-    last = room - len(edge)
-    for at, text in time_ticks(window.begin, window.end, room / _BETWEEN_TICKS):
-        place = int(window.share(at) * room)
-        if place + len(text) < last and (here is None or not place - 1 <= here <= place + len(text)):
-            line[place : place + len(text)] = text
-    drawn = "".join(line)
-    pieces: _Cells = [(fit(f" {lanes}", label), "dim"), (drawn[:last], "dim"), (edge, "accent")]
-    if here is not None:
-        pieces[1:2] = [(drawn[:here], "dim"), (signs.down, "accent"), (drawn[here + 1 : last], "dim")]
-    return tuple(pieces)
-
-
-def marks_line(marks: Sequence[Mark], window: TimeSpan, width: int, label: int) -> Pieces:
-    """Return the line of marks, each a letter; of several in one cell the most important."""
-    room = width - label
-    cells: dict[int, MarkKind] = {}
-    ranks = {kind: rank for rank, kind in enumerate(MarkKind)}
-    for mark in marks:
-        place = _column(window, mark.at, room)
-        if place is not None and ranks[mark.kind] < ranks.get(cells.get(place, mark.kind), 99) + 1:
-            cells[place] = mark.kind
-    drawn: _Cells = [_MARKS[cells[place]] if place in cells else (" ", "text") for place in range(room)]
-    return ((fit("marks ", label, right=True), "dim"), *_pieces(drawn))
-
-
-def lane_lines(
-    lane: Lane,
-    found: Timeline,
-    window: TimeSpan,
-    width: int,
-    label: int,
-    *,
-    rows: int,
-    chosen: Bar | None,
-    now: float,
-    signs: Signs,
-) -> list[Pieces]:
-    """Return one lane in `rows` lines: a name and the bars, the names of all bars below them, then empty lines.
-
-    The name is that of the lane's competition and seed; a lane of several has a number, and the name of the chosen
-    attempt, else of its last one, where there is room.
-    """
-    room = width - label
-    empty: _Cells = [(" ", "text")] * room
-    if found.ends is not None and (place := _column(window, found.ends.at, room)) is not None:
-        empty[place] = (signs.expected, "faint")
-    if (place := _column(window, now, room)) is not None:
-        empty[place] = (signs.now, "faint")
-    cells, names = list(empty), list(empty)
-    used = 0
-    named, role = lane.bars[-1], _name_role(lane.bars[-1])
-    for bar in lane.bars:
-        first = math.floor(window.share(bar.begin) * room)
-        last = math.ceil(window.share(bar.until(now)) * room)
-        if last < 0 or first >= room:
-            continue
-        start = max(first, used, 0)
-        is_chosen = chosen is not None and (bar.run_id, bar.attempt) == (chosen.run_id, chosen.attempt)
-        if is_chosen:
-            named, role = bar, "strong"
-        if start >= room or (start > first and start >= last > 0 and used):
-            # A bar shorter than a cell that is already used: the cell stands for several bars.
-            roles = ("hit" if is_chosen else bar_end(bar, signs)[1], cells[used - 1][1])
-            cells[used - 1] = ("+", next((role for role in ("hit", "bad") if role in roles), roles[1]))
-            continue
-        stop = min(room, max(start + 1, last))
-        drawn = _bar(bar, stop - start, is_chosen, starts=first >= 0, ends=last <= room, signs=signs)
-        cells[start:stop] = drawn
-        name = _name(bar, stop - start - 1, signs.ellipsis)
-        if rows > 1 and name:
-            names[start : start + len(name)] = [(letter, "dim") for letter in name]
-        used = stop
-    slot = f"slot {lane.number}  " if _is_shared(lane) else ""
-    name = slot + _name(named, label - 2 - len(slot), signs.ellipsis)
-    cursor = signs.cursor if role == "strong" else " "
-    labels: list[Pieces] = [((cursor, "accent"), (fit(name, label - 2), role))]
-    labels += [((" " * (label - 1), "text"),)] * (rows - 1)
-    return [
-        (*before, (signs.axis, "faint"), *_pieces(each))
-        for before, each in zip(labels, (cells, names, empty), strict=False)
-    ]
-
-
 def _seen_lanes(found: Timeline, first: int, last: int) -> str:
     return f"slots {first}-{last} of {len(found.lanes)}"
 
@@ -187,61 +90,6 @@ def _is_shared(lane: Lane) -> bool:
 def _name_role(bar: Bar) -> Role:
     """Return the role of the name of a lane's last attempt: it stands out where something can be done."""
     return "text" if bar.is_live or bar.state is RunState.FAILED else "dim"
-
-
-def medals_chart(
-    found: Timeline, window: TimeSpan, width: int, rows: int, now: float, signs: Signs
-) -> list[Pieces]:
-    """Return a chart of the number of medals over time, on the same axis; no lines without a medal."""
-    won = [(at, 1) for at, _medal in found.medals]
-    return _counts_chart(won, "medal", "text", window, (width, rows), now, signs) if won else []
-
-
-def busy_chart(
-    found: Timeline, window: TimeSpan, width: int, rows: int, now: float, signs: Signs
-) -> list[Pieces]:
-    """Return a chart of the number of concurrent attempts over time, on the same axis."""
-    changes = sorted(
-        (at, step)
-        for bar in found.bars
-        for at, step in ((bar.begin, 1), (now if bar.end is None else bar.end, -1))
-        if at < now
-    )
-    return _counts_chart(changes, "attempt", "running", window, (width, rows), now, signs)
-
-
-def _counts_chart(
-    changes: Sequence[tuple[float, int]],
-    counted: str,
-    role: Role,
-    window: TimeSpan,
-    size: tuple[int, int],
-    now: float,
-    signs: Signs,
-) -> list[Pieces]:
-    """Return a chart of a number that changes at some times; no lines where there is no room for it."""
-    width, rows = size
-    if rows < _LEAST_CHART:
-        return []
-    count, points = 0, [(0.0, 0.0)]
-    for at, step in changes:
-        if at > window.end:
-            break
-        count += step
-        if at <= window.begin:
-            points.clear()
-        points.append((max(0.0, at - window.begin), float(count)))
-    points.append((max(min(now, window.end) - window.begin, points[-1][0]), points[-1][1]))
-    series = Series(
-        points=points,
-        span=(0.0, window.seconds),
-        role=role,
-        number=lambda value: plural(round(value), counted),
-        steps=True,
-        floor=0.0,
-    )
-    # The chart's own time axis is left out: it shows only a duration, the axis above shows times.
-    return chart(series, width, rows, signs, ascii_only=signs.bar_parts == " ")[:-1]
 
 
 @dataclass(frozen=True)
@@ -279,54 +127,202 @@ def layout_for(found: Timeline, height: int) -> GanttLayout:
     return GanttLayout(rows, max(1, (room - charts) // rows), drawn, busy)
 
 
-def pointed_at(
-    found: Timeline,
-    window: TimeSpan,
-    layout: GanttLayout,
-    place: tuple[int, int],
-    width: int,
-    top: int,
-    now: float,
-) -> Bar | None:
-    """Return the attempt at a column and row of `gantt`'s lines; None outside of the lanes."""
-    across, down = place
-    lane = (down - 1 - bool(found.marks)) // layout.lane
-    if not 0 <= lane < layout.lanes or not 0 <= top + lane < len(found.lanes):
-        return None
-    label = gutter(found, width)
-    at = window.begin + (across - label + 0.5) / (width - label) * window.seconds
-    return nearest(found.lanes[top + lane], at, now)
+@dataclass(frozen=True)
+class Gantt:
+    """A timeline drawn for an interval of time and a width.
 
+    Attributes:
+        top: the first lane that is shown.
+        chosen: the attempt that is highlighted.
+    """
 
-def gantt(
-    found: Timeline,
-    window: TimeSpan,
-    width: int,
-    layout: GanttLayout,
-    *,
-    top: int = 0,
-    chosen: Bar | None = None,
-    now: float,
-    signs: Signs,
-) -> list[Pieces]:
-    """Return the axis, the marks, the lanes from `top` on, and the charts of medals and of concurrent attempts."""
-    label = gutter(found, width)
-    last = min(top + layout.lanes, len(found.lanes))
-    lanes = _seen_lanes(found, top + 1, last) if layout.lanes < len(found.lanes) else ""
-    lines = [axis(found, window, width, label, now, signs, lanes=lanes)]
-    if found.marks:
-        lines.append(marks_line(found.marks, window, width, label))
-    for lane in found.lanes[top : top + layout.lanes]:
-        lines += lane_lines(
-            lane, found, window, width, label, rows=layout.lane, chosen=chosen, now=now, signs=signs
+    found: Timeline
+    window: TimeSpan
+    width: int
+    layout: GanttLayout
+    drawing: Drawing
+    top: int = 0
+    chosen: Bar | None = None
+
+    @cached_property
+    def label(self) -> int:
+        """The width of the names before the lanes."""
+        return gutter(self.found, self.width)
+
+    @property
+    def room(self) -> int:
+        """The width of the lanes."""
+        return self.width - self.label
+
+    def _column(self, at: float) -> int | None:
+        """Return the cell of a time in the lanes; None if it is outside of the window."""
+        place = math.floor(self.window.share(at) * self.room)
+        return place if 0 <= place < self.room else None
+
+    def lines(self) -> list[Pieces]:
+        """Return the axis, the marks, the lanes from `top` on, and the charts of medals and of concurrent attempts."""
+        found, width, layout, top, signs = self.found, self.width, self.layout, self.top, self.drawing.signs
+        last = min(top + layout.lanes, len(found.lanes))
+        lanes = _seen_lanes(found, top + 1, last) if layout.lanes < len(found.lanes) else ""
+        lines = [self._axis(lanes=lanes)]
+        if found.marks:
+            lines.append(self._marks_line(found.marks))
+        for lane in found.lanes[top : top + layout.lanes]:
+            lines += self._lane_lines(lane, rows=layout.lane)
+        before: Piece = (" " * (self.label - _SCALE), "text")
+        for title, drawn in (
+            ("medals over time", self._medals_chart(layout.chart)),
+            ("attempts at once", self._busy_chart(layout.busy)),
+        ):
+            lines += [heading(title, width, signs), *((before, *line) for line in drawn)] if drawn else []
+        return lines
+
+    def _axis(self, *, lanes: str) -> Pieces:
+        """Return which lanes are shown, and the time axis: a sign at the time, at the edge a later expected end."""
+        found, window, label, room = self.found, self.window, self.label, self.room
+        now, signs = self.drawing.now, self.drawing.signs
+        line = [" "] * room
+        here = self._column(now)
+        edge = ""
+        if here is not None and found.ends is not None and found.ends.at > window.end:
+            free = room - here - 2
+            at_most = "by " if found.ends.at_most else "~"
+            # A time of day is that of the next one.
+            if found.ends.at - now <= _DAY:
+                edge = f"{at_most}{wording.clock(found.ends.at)}{signs.right}"
+            edge = edge if len(edge) <= free else ""
+        last = room - len(edge)
+        for at, text in time_ticks(window.begin, window.end, room / _BETWEEN_TICKS):
+            place = int(window.share(at) * room)
+            if place + len(text) < last and (here is None or not place - 1 <= here <= place + len(text)):
+                line[place : place + len(text)] = text
+        drawn = "".join(line)
+        pieces: _Cells = [(fit(f" {lanes}", label), "dim"), (drawn[:last], "dim"), (edge, "accent")]
+        if here is not None:
+            pieces[1:2] = [(drawn[:here], "dim"), (signs.down, "accent"), (drawn[here + 1 : last], "dim")]
+        return tuple(pieces)
+
+    def _marks_line(self, marks: Sequence[Mark]) -> Pieces:
+        """Return the line of marks, each a letter; of several in one cell the most important."""
+        label, room = self.label, self.room
+        cells: dict[int, MarkKind] = {}
+        ranks = {kind: rank for rank, kind in enumerate(MarkKind)}
+        for mark in marks:
+            place = self._column(mark.at)
+            if place is not None and ranks[mark.kind] < ranks.get(cells.get(place, mark.kind), 99) + 1:
+                cells[place] = mark.kind
+        drawn: _Cells = [_MARKS[cells[place]] if place in cells else (" ", "text") for place in range(room)]
+        return ((fit("marks ", label, right=True), "dim"), *_pieces(drawn))
+
+    def _lane_lines(self, lane: Lane, *, rows: int) -> list[Pieces]:
+        """Return one lane in `rows` lines: a name and the bars, the names of all bars below them, then empty lines.
+
+        The name is that of the lane's competition and seed; a lane of several has a number, and the name of the chosen
+        attempt, else of its last one, where there is room.
+        """
+        found, window, label, room, chosen = self.found, self.window, self.label, self.room, self.chosen
+        now, signs = self.drawing.now, self.drawing.signs
+        empty: _Cells = [(" ", "text")] * room
+        if found.ends is not None and (place := self._column(found.ends.at)) is not None:
+            empty[place] = (signs.expected, "faint")
+        if (place := self._column(now)) is not None:
+            empty[place] = (signs.now, "faint")
+        cells, names = list(empty), list(empty)
+        used = 0
+        named, role = lane.bars[-1], _name_role(lane.bars[-1])
+        for bar in lane.bars:
+            first = math.floor(window.share(bar.begin) * room)
+            last = math.ceil(window.share(bar.until(now)) * room)
+            if last < 0 or first >= room:
+                continue
+            start = max(first, used, 0)
+            is_chosen = chosen is not None and (bar.run_id, bar.attempt) == (chosen.run_id, chosen.attempt)
+            if is_chosen:
+                named, role = bar, "strong"
+            if start >= room or (start > first and start >= last > 0 and used):
+                # A bar shorter than a cell that is already used: the cell stands for several bars.
+                roles = ("hit" if is_chosen else bar_end(bar, signs)[1], cells[used - 1][1])
+                cells[used - 1] = ("+", next((role for role in ("hit", "bad") if role in roles), roles[1]))
+                continue
+            stop = min(room, max(start + 1, last))
+            drawn = _bar(bar, stop - start, is_chosen, starts=first >= 0, ends=last <= room, signs=signs)
+            cells[start:stop] = drawn
+            name = _name(bar, stop - start - 1, signs.ellipsis)
+            if rows > 1 and name:
+                names[start : start + len(name)] = [(letter, "dim") for letter in name]
+            used = stop
+        slot = f"slot {lane.number}  " if _is_shared(lane) else ""
+        name = slot + _name(named, label - 2 - len(slot), signs.ellipsis)
+        cursor = signs.cursor if role == "strong" else " "
+        labels: list[Pieces] = [((cursor, "accent"), (fit(name, label - 2), role))]
+        labels += [((" " * (label - 1), "text"),)] * (rows - 1)
+        return [
+            (*before, (signs.axis, "faint"), *_pieces(each))
+            for before, each in zip(labels, (cells, names, empty), strict=False)
+        ]
+
+    def _medals_chart(self, rows: int) -> list[Pieces]:
+        """Return a chart of the number of medals over time, on the same axis; no lines without a medal."""
+        found = self.found
+        won = [(at, 1) for at, _medal in found.medals]
+        return self._counts_chart(won, "medal", "text", rows) if won else []
+
+    def _busy_chart(self, rows: int) -> list[Pieces]:
+        """Return a chart of the number of concurrent attempts over time, on the same axis."""
+        found, now = self.found, self.drawing.now
+        changes = sorted(
+            (at, step)
+            for bar in found.bars
+            for at, step in ((bar.begin, 1), (now if bar.end is None else bar.end, -1))
+            if at < now
         )
-    before: Piece = (" " * (label - _SCALE), "text")
-    for title, drawn in (
-        ("medals over time", medals_chart(found, window, width - label + _SCALE, layout.chart, now, signs)),
-        ("attempts at once", busy_chart(found, window, width - label + _SCALE, layout.busy, now, signs)),
-    ):
-        lines += [heading(title, width, signs), *((before, *line) for line in drawn)] if drawn else []
-    return lines
+        return self._counts_chart(changes, "attempt", "running", rows)
+
+    def _counts_chart(
+        self, changes: Sequence[tuple[float, int]], counted: str, role: Role, rows: int
+    ) -> list[Pieces]:
+        """Return a chart of a number that changes at some times; no lines where there is no room for it."""
+        window, now, signs = self.window, self.drawing.now, self.drawing.signs
+        if rows < _LEAST_CHART:
+            return []
+        count, points = 0, [(0.0, 0.0)]
+        for at, step in changes:
+            if at > window.end:
+                break
+            count += step
+            if at <= window.begin:
+                points.clear()
+            points.append((max(0.0, at - window.begin), float(count)))
+        points.append((max(min(now, window.end) - window.begin, points[-1][0]), points[-1][1]))
+        series = Series(
+            points=points,
+            span=(0.0, window.seconds),
+            role=role,
+            number=lambda value: plural(round(value), counted),
+            steps=True,
+            floor=0.0,
+        )
+        # The chart's own time axis is left out: it shows only a duration, the axis above shows times.
+        return chart(
+            series, self.width - self.label + _SCALE, rows, signs, ascii_only=signs.bar_parts == " "
+        )[:-1]
+
+    def pointed_at(self, place: tuple[int, int]) -> Bar | None:
+        """Return the attempt at a column and row of `gantt`'s lines; None outside of the lanes."""
+        found, window, layout, width, top, now = (
+            self.found,
+            self.window,
+            self.layout,
+            self.width,
+            self.top,
+            self.drawing.now,
+        )
+        across, down = place
+        lane = (down - 1 - bool(found.marks)) // layout.lane
+        if not 0 <= lane < layout.lanes or not 0 <= top + lane < len(found.lanes):
+            return None
+        at = window.begin + (across - self.label + 0.5) / (width - self.label) * window.seconds
+        return nearest(found.lanes[top + lane], at, now)
 
 
 def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) -> list[Pieces]:
@@ -440,12 +436,6 @@ def _name(bar: Bar, width: int = 200, ellipsis: str = "") -> str:
     )
     room = width - len(seed)
     return (name if len(name) <= room else name[: room - len(ellipsis)].rstrip("-") + ellipsis) + seed
-
-
-def _column(window: TimeSpan, at: float, room: int) -> int | None:
-    """Return the cell of a time; None if it is outside of the window."""
-    place = math.floor(window.share(at) * room)
-    return place if 0 <= place < room else None
 
 
 def _pieces(cells: Sequence[Piece]) -> Pieces:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mlebench_console.console.roles import ASCII, UNICODE
+from mlebench_console.console.roles import ASCII, UNICODE, Drawing
 from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.screens.timeline import TimelineScreen
 from mlebench_console.console.tui.theme import MONOCHROME
-from mlebench_console.console.tui.widgets.gantt import bar_facts, gantt, gutter, layout_for, legend
+from mlebench_console.console.tui.widgets.gantt import Gantt, bar_facts, gutter, layout_for, legend
 from mlebench_console.console.views import timeline as view
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.timeline import Timeline
@@ -30,14 +30,13 @@ def night(places: Places) -> Timeline:
 
 
 def drawn(found: Timeline, width: int, height: int, *, ascii_only: bool = False) -> list[str]:
-    lines = gantt(
+    lines = Gantt(
         found,
         view.whole_window(found, NOW),
         width,
         layout_for(found, height),
-        now=NOW,
-        signs=ASCII if ascii_only else UNICODE,
-    )
+        Drawing(NOW, ASCII if ascii_only else UNICODE),
+    ).lines()
     return ["".join(text for text, _role in line) for line in lines]
 
 
@@ -173,9 +172,7 @@ def test_it_fits_every_size(night: Timeline, width: int, height: int) -> None:
 def test_what_is_chosen_is_seen_where_lanes_are_scrolled(night: Timeline) -> None:
     layout = layout_for(night, 5)
     assert layout.lanes < len(night.lanes)
-    lines = gantt(
-        night, view.whole_window(night, NOW), 80, layout, top=4, chosen=None, now=NOW, signs=UNICODE
-    )
+    lines = Gantt(night, view.whole_window(night, NOW), 80, layout, Drawing(NOW), top=4).lines()
     # A slot that several competitions share is not named after one of them.
     assert any(f"slot {night.lanes[4].number}" in line[1][0] for line in lines)
     assert "slots 5-6 of 6" in lines[0][0][0], "others are above and below"
