@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import stdev
 
@@ -180,12 +180,13 @@ class ExperimentScreen(_SubjectScreen):
         )
         room = width - needed if width >= needed + _BLOCK + 6 else 0
         width -= room
-        lines = _measures(found, width, MEASURES_BY_INTEREST if high else _FIRST_MEASURES, drawing)
+        pane = ExperimentPane(found, width, drawing)
+        lines = pane.measures(MEASURES_BY_INTEREST if high else _FIRST_MEASURES)
         members = set(registry.splits()[COLUMNS[column]])
         shown = [name for name in found.evidence.competitions if name in members or column == "all"]
         costs = found.insight.model_costs_by_competition
         rows = [CompetitionTrials(name, found.trials_of(name), costs.get(name)) for name in shown]
-        trials = Table(_trial_columns(rows, seeds, width), rows, width - 1, drawing)
+        trials = Table(_trial_columns(rows, seeds, is_wide=width >= _WIDE), rows, width - 1, drawing)
         for split in ORDER:
             of_split = [row for row in rows if split_of(row.competition_id) == split]
             if of_split:
@@ -193,7 +194,7 @@ class ExperimentScreen(_SubjectScreen):
                 lines += [trials.line(row, key=row.competition_id) for row in of_split]
         if not shown:
             lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
-        return _with_statistics(lines, room, found, width, drawing)
+        return pane.with_statistics(lines, room)
 
 
 class PlotsScreen(_SubjectScreen):
@@ -239,35 +240,73 @@ class PlotsScreen(_SubjectScreen):
         return [replace(line, pieces=pieces) for line, pieces in zip(left, both, strict=True)]
 
 
-def _with_statistics(
-    lines: list[Line], room: int, found: ExperimentFacts, width: int, drawing: Drawing
-) -> list[Line]:
-    """Add the statistics: beside the lines where they have `room`, otherwise below them."""
-    title = heading("statistics", room - 1 if room else width, drawing.signs)
-    drawn = [title, *_statistics(found.insight, room or width)]
-    if len(drawn) == 1:
+@dataclass(frozen=True)
+class ExperimentPane:
+    """An experiment's measures and statistics, drawn for a width."""
+
+    found: ExperimentFacts
+    width: int
+    drawing: Drawing
+
+    def measures(self, measures: Sequence[Measure]) -> list[Line]:
+        """Return the measures on the experiment's own competitions and on every split that they cover."""
+        found, width, drawing = self.found, self.width, self.drawing
+        covered_splits = [(name, found.row.columns[name]) for name in COLUMNS]
+        # A column without a figure would be dashes only; its own competitions may be exactly those of a split.
+        splits = [one for one in covered_splits if one[1].interim is not None and one[1].covered == one[1].of]
+        own = found.row.own
+        is_split = any(own is not None and own.covered == one.covered == own.of for _name, one in splits)
+        standings = [*([] if is_split else [("its own", own)]), *splits]
+
+        room = 10 + len(drawing.signs.plus_minus)
+
+        def field(title: str, standing: Standing | None) -> NounField[Measure]:
+            return NounField(
+                title.capitalize(),
+                lambda measure, drawing: _measured(standing, measure, drawing),
+                room,
+                right=True,
+                gap=1,
+            )
+
+        columns = [NounField[Measure]("mean, %", lambda measure, _: measure.words, 12, grows=18)]
+        columns += [field(title, standing) for title, standing in standings]
+        table = Table(columns, measures, width, drawing)
+        covered = [
+            "-" if standing is None else f"{standing.covered} of {standing.of}"
+            for _name, standing in standings
+        ]
+        counts = table.line_of([(("competitions", "dim"),), *(((text, "dim"),) for text in covered)])
+        return [table.heading(), counts, *map(table.line, measures)]
+
+    def with_statistics(self, lines: list[Line], room: int) -> list[Line]:
+        """Add the statistics: beside the lines where they have `room`, otherwise below them."""
+        width, drawing = self.width, self.drawing
+        title = heading("statistics", room - 1 if room else width, drawing.signs)
+        drawn = [title, *self._statistics(room or width)]
+        if len(drawn) == 1:
+            return lines
+        if not room:
+            return [*lines, Line(), *map(Line, drawn)]
+        both = beside(([line.pieces for line in lines], drawn), (width, room), ("", "text"))
+        lines += [Line()] * (len(both) - len(lines))
+        return [replace(line, pieces=pieces) for line, pieces in zip(lines, both, strict=True)]
+
+    def _statistics(self, room: int) -> list[Pieces]:
+        """Return the statistics as small tables side by side, then what has only words."""
+        found = self.found
+        blocks = [block for block in _blocks(found.insight) if len(block) > 1]
+        count = max(1, min(len(blocks), (room - 2) // (_BLOCK + 2)))
+        columns: list[list[Pieces]] = [[] for _ in range(count)]
+        for block in blocks:
+            shortest = min(columns, key=len)
+            shortest += [(), *block] if shortest else block
+        lines: list[Pieces] = [(("  ", "text"), *line) for line in beside(columns, [_BLOCK] * count)]
+        told = [(name, text) for name, text in found.insight.facts() if name in _IN_WORDS]
+        for name, text in told:
+            lines += [(), ((f"  {name}", "dim"),)] if name == told[0][0] else [((f"  {name}", "dim"),)]
+            lines += [((f"    {part}", "text"),) for part in cells_of(text, max(20, room - 6))]
         return lines
-    if not room:
-        return [*lines, Line(), *map(Line, drawn)]
-    both = beside(([line.pieces for line in lines], drawn), (width, room), ("", "text"))
-    lines += [Line()] * (len(both) - len(lines))
-    return [replace(line, pieces=pieces) for line, pieces in zip(lines, both, strict=True)]
-
-
-def _statistics(insight: Insight, width: int) -> list[Pieces]:
-    """Return the statistics as small tables side by side, then what has only words."""
-    blocks = [block for block in _blocks(insight) if len(block) > 1]
-    count = max(1, min(len(blocks), (width - 2) // (_BLOCK + 2)))
-    columns: list[list[Pieces]] = [[] for _ in range(count)]
-    for block in blocks:
-        shortest = min(columns, key=len)
-        shortest += [(), *block] if shortest else block
-    lines: list[Pieces] = [(("  ", "text"), *line) for line in beside(columns, [_BLOCK] * count)]
-    told = [(name, text) for name, text in insight.facts() if name in _IN_WORDS]
-    for name, text in told:
-        lines += [(), ((f"  {name}", "dim"),)] if name == told[0][0] else [((f"  {name}", "dim"),)]
-        lines += [((f"    {part}", "text"),) for part in cells_of(text, max(20, width - 6))]
-    return lines
 
 
 # The width of a small table, and the statistics that have only words.
@@ -329,38 +368,6 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
         ]
 
 
-def _measures(
-    found: ExperimentFacts, width: int, measures: Sequence[Measure], drawing: Drawing
-) -> list[Line]:
-    """Return the measures on the experiment's own competitions and on every split that they cover."""
-    covered_splits = [(name, found.row.columns[name]) for name in COLUMNS]
-    # A column without a figure would be dashes only; its own competitions may be exactly those of a split.
-    splits = [one for one in covered_splits if one[1].interim is not None and one[1].covered == one[1].of]
-    own = found.row.own
-    is_split = any(own is not None and own.covered == one.covered == own.of for _name, one in splits)
-    standings = [*([] if is_split else [("its own", own)]), *splits]
-
-    room = 10 + len(drawing.signs.plus_minus)
-
-    def field(title: str, standing: Standing | None) -> NounField[Measure]:
-        return NounField(
-            title.capitalize(),
-            lambda measure, drawing: _measured(standing, measure, drawing),
-            room,
-            right=True,
-            gap=1,
-        )
-
-    columns = [NounField[Measure]("mean, %", lambda measure, _: measure.words, 12, grows=18)]
-    columns += [field(title, standing) for title, standing in standings]
-    table = Table(columns, measures, width, drawing)
-    covered = [
-        "-" if standing is None else f"{standing.covered} of {standing.of}" for _name, standing in standings
-    ]
-    counts = table.line_of([(("competitions", "dim"),), *(((text, "dim"),) for text in covered)])
-    return [table.heading(), counts, *map(table.line, measures)]
-
-
 def _measured(standing: Standing | None, measure: Measure, drawing: Drawing) -> str:
     known = None if standing is None else standing.measures.get(measure)
     if known is not None:
@@ -372,9 +379,11 @@ def _measured(standing: Standing | None, measure: Measure, drawing: Drawing) -> 
     return wording.UNKNOWN
 
 
-def _trial_columns(rows: Sequence[CompetitionTrials], seeds: int, width: int) -> Columns[CompetitionTrials]:
+def _trial_columns(
+    rows: Sequence[CompetitionTrials], seeds: int, *, is_wide: bool
+) -> Columns[CompetitionTrials]:
     """Return the columns: the trials, by seed, and what is known of all of them."""
-    costs = "cost tokens" if any(row.costs for row in rows) and width >= _WIDE else ""
+    costs = "cost tokens" if any(row.costs for row in rows) and is_wide else ""
     first, *others = COMPETITION_TRIALS.columns(f"competition medals bronze {costs}")
     return (first, *map(seed_field, range(seeds)), *others)
 
