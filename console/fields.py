@@ -20,7 +20,7 @@ decided once. `console.fitting` gives columns their widths, `console.cli.output.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -156,6 +156,11 @@ class NounField(Generic[Row]):
 Columns = Sequence[NounField[Row]]
 
 
+def record_document(row: Any, _now: float) -> dict[str, Any]:
+    """Return the record of a row as JSON's object."""
+    return asdict(row)
+
+
 @dataclass(frozen=True)
 class Noun(Generic[Row]):
     """A kind of thing that the console lists.
@@ -170,7 +175,7 @@ class Noun(Generic[Row]):
     name: str
     fields: Columns[Row]
     key: Callable[[Row], Any]
-    document: Callable[[Row, float], dict[str, Any]]
+    document: Callable[[Row, float], dict[str, Any]] = record_document
 
     def columns(self, names: str, **layouts: Mapping[str, Any]) -> tuple[NounField[Row], ...]:
         """Return the fields of these names, separated by spaces, some with another layout."""

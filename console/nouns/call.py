@@ -246,7 +246,6 @@ MODEL_USE = Noun[ModelTotal](
 TRAFFIC = Noun[NetworkUse](
     "host",
     key=lambda row: row.host,
-    document=lambda row, _now: asdict(row),
     fields=(
         NounField("host", lambda row, _: row.host, 20, grows=60, title="by bytes only, at"),
         NounField("connections", lambda row, _: f"{row.connections:,}", 11, right=True, gap=1),

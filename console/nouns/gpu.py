@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
@@ -78,7 +78,6 @@ def _number(row: GpuRow, _drawing: Drawing) -> str:
 GPU = Noun[GpuRow](
     "GPU",
     key=lambda row: row.place,
-    document=lambda row, _now: asdict(row.use),
     fields=(
         NounField("GPU", _number, 3, right=True),
         NounField("busy", _busy, 12),

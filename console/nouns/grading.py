@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
@@ -48,7 +48,6 @@ def _file(row: PastGrading, drawing: Drawing) -> Cell:
 GRADING = Noun[PastGrading](
     "grading",
     key=lambda row: row,
-    document=lambda row, _now: asdict(row),
     fields=(
         NounField("age", lambda row, drawing: wording.age(drawing.now - row.at), 4, right=True, role="dim"),
         NounField("graded", lambda row, _: wording.date_and_time(row.at), 16, drop=1, role="dim"),

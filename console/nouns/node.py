@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Noun, NounField
@@ -49,7 +49,6 @@ def _gpus(row: NodeRow, _drawing: Drawing) -> str:
 NODE = Noun[NodeRow](
     "node",
     key=lambda row: row.node.name,
-    document=lambda row, _now: asdict(row.node) | {"ours": row.ours},
     fields=(
         NounField("node", lambda row, _: row.node.name, 14, grows=30),
         NounField("state", _state, 12, grows=24, gap=1),

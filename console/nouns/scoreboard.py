@@ -285,7 +285,6 @@ def _seeds_of_split(row: SplitStanding, _drawing: Drawing) -> str:
 SPLIT_STANDING = Noun[SplitStanding](
     "standing",
     key=lambda row: row.split,
-    document=lambda row, _now: asdict(row),
     fields=(
         NounField("split", lambda row, _: row.split, 7),
         NounField(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import Cell, Noun, NounField
@@ -102,7 +102,6 @@ def seed_field(place: int) -> NounField[CompetitionTrials]:
 COMPETITION_TRIALS = Noun[CompetitionTrials](
     "trials",
     key=lambda row: row.competition_id,
-    document=lambda row, _now: asdict(row),
     fields=(
         NounField("competition", lambda row, _: row.competition_id, 14, grows=48),
         NounField("signs", _signs, 6, title=""),

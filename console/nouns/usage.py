@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import Cell, Noun, NounField
@@ -61,7 +61,6 @@ def _used(
 USAGE = Noun[LiveRun](
     "usage",
     key=lambda row: row.run.id,
-    document=lambda row, _now: asdict(row),
     fields=(
         NounField("competition", lambda row, _: row.run.competition_id, 14, grows=48),
         NounField("seed", lambda row, _: str(row.run.seed), 4, right=True, gap=1, role="dim"),
