@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Collection, Iterable
 from contextlib import closing
 from dataclasses import asdict
@@ -592,6 +593,9 @@ def _say_run(known: RunIntegrity, run: Run) -> None:
 
 
 def _document(known: RunIntegrity, run: Run) -> dict[str, Any]:
+    from mlebench_console.console.nouns.finding import FINDING, finding_rows
+
+    rows, now = finding_rows(run, known, Path()), time.time()
     return {
         "run": run.id,
         "sweep": run.sweep_id,
@@ -600,12 +604,7 @@ def _document(known: RunIntegrity, run: Run) -> dict[str, Any]:
         "severity": known.severity,
         "results": [
             asdict(result)
-            | {
-                "findings": [
-                    asdict(one) | {"key": one.key, "cleared": known.is_cleared(one)}
-                    for one in result.findings
-                ]
-            }
+            | {"findings": [FINDING.document(row, now) for row in rows if row.result is result]}
             for result in known.results
         ],
         "reviews": [asdict(one) for one in known.reviews],

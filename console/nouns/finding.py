@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mlebench_console.console.fields import REST, Cell, Noun, NounField
 from mlebench_console.console.roles import Drawing, Role
-from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Review, Severity
+from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Review, RunIntegrity, Severity
 from mlebench_console.state.records import Run
 
 _ROLES: dict[Severity, Role] = {
@@ -53,6 +53,15 @@ class FindingRow:
     def counts(self) -> bool:
         """Whether it needs a review, or has one."""
         return self.finding.severity.is_flag or self.review is not None
+
+
+def finding_rows(run: Run, known: RunIntegrity, directory: Path) -> list[FindingRow]:
+    """Join the findings of a run with the reviews of people; its latest attempt lies in `directory`."""
+    return [
+        FindingRow(run, directory, result, finding, known.review_of(finding))
+        for result in known.results
+        for finding in result.findings
+    ]
 
 
 def _suspicion(row: FindingRow, _drawing: Drawing) -> Cell:

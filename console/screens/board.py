@@ -103,12 +103,11 @@ class BoardScreen(DetailedScreen):
         """Draw the table; the first time only when own rows are known, unless that takes long."""
         if not self._has_answer and not self.is_ready:
             return
-        drawing = self.app.drawing
         titles, lines = table_lines(
             self._board.rows,
             self._sorting,
             self.line_list.line_width,
-            drawing,
+            self.app.drawing,
             words=self.words,
             marked=frozenset(self._marked),
         )
@@ -249,9 +248,8 @@ class BoardScreen(DetailedScreen):
         self.redraw()
 
     def _notices(self) -> tuple[Pieces, ...]:
-        width = self.size.width
         lines: list[Pieces] = [
-            ((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in self._board.problems
+            ((f" {foreign(text, self.size.width - 2).rstrip()}", "bad"),) for text in self._board.problems
         ]
         if self.words:
             lines.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
@@ -278,7 +276,7 @@ class BoardScreen(DetailedScreen):
 
     def _summary(self) -> tuple[Pieces, ...]:
         """Return a line for each own experiment: whether published rows compare, and its medals; demo data last."""
-        rows, width, drawing = self._board.rows, self.size.width, self.app.drawing
+        rows, width = self._board.rows, self.size.width
         ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
         shown = ours[:_MOST_SUMMARIES]
 
@@ -293,7 +291,7 @@ class BoardScreen(DetailedScreen):
             NounField[Row]("comparable", comparable, 24, grows=48),
             NounField[Row]("medals", _own_medals, 37, grows=100),
         )
-        table = Table(columns, shown, width, drawing)
+        table = Table(columns, shown, width, self.app.drawing)
         lines: list[Pieces] = []
         for row in shown:
             lines.append(table.line(row).pieces)

@@ -375,15 +375,16 @@ class CodeLines:
 
     def problem(self, problem: Problem, hint: str) -> Iterator[Line]:
         """Return why there is no code, and what to do."""
-        width = self.width
         what = problem.cause
         parts: tuple[Piece, ...] = ((what, "warn"), (hint, "dim"))
         for text, role in parts:
-            yield from (Line(((f"  {part}", role),)) for part in cells_of(plain(text), max(20, width - 4)))
+            yield from (
+                Line(((f"  {part}", role),)) for part in cells_of(plain(text), max(20, self.width - 4))
+            )
 
     def named(self, version: Version, note: str) -> tuple[Pieces, ...]:
         """Return the name of a version, with its score."""
-        width, drawing = self.width, self.drawing
+        width = self.width
         handed_in = version.submission
         right: list[Piece] = []
         if handed_in is not None and handed_in.score is not None:
@@ -410,7 +411,7 @@ class CodeLines:
             ),
             ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}, in commands {version.name}", "dim"),),
             ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}", "dim"),),
-            ((fit(where, min(room, cell_len(where)), ellipsis=drawing.signs.ellipsis), "dim"),),
+            ((fit(where, min(room, cell_len(where)), ellipsis=self.drawing.signs.ellipsis), "dim"),),
         ]
         lines: list[Pieces] = [spread((*title, *fitting(forms, room)), tuple(right), width)]
         if note:
@@ -428,8 +429,7 @@ class CodeLines:
 
     def cautions(self, found: VersionDifference) -> tuple[Pieces, ...]:
         """Name the two, one below the other, each with its sign."""
-        width = self.width
-        room = max(20, width - 2)
+        room = max(20, self.width - 2)
         return tuple(
             ((f" {part}", "warn"),)
             for text in (*found.problems, *found.notes)
@@ -489,13 +489,15 @@ class CodeLines:
 
     def _head(self, change: FileChange) -> Line:
         """Return the files of a version, and those that were not kept."""
-        width, drawing = self.width, self.drawing
+        width = self.width
         counted = (
             f"+{change.added:,} -{change.removed:,}" if change.added or change.removed else change.status
         )
         name = foreign(change.path, max(10, width - len(counted) - 12)).rstrip()
         return Line(
-            heading(name, width, drawing.signs, note=counted), key=("lines", change.path), selectable=True
+            heading(name, width, self.drawing.signs, note=counted),
+            key=("lines", change.path),
+            selectable=True,
         )
 
     def below(self, rows: Sequence[DiffLine]) -> Iterator[Pieces]:

@@ -140,12 +140,7 @@ class CompareScreen(ListScreen):
 
     def _lines(self, found: Comparison) -> list[Line]:
         """Return the competitions, those that decide first, then the differences by split and the costs."""
-        width, height, drawing, everything = (
-            self.line_list.line_width,
-            self.line_list.size.height,
-            self.app.drawing,
-            self._everything,
-        )
+        width, drawing, everything = self.line_list.line_width, self.app.drawing, self._everything
         lines: list[Line] = []
         signs = drawing.signs
         shown = found.duels if everything else found.deciding
@@ -157,7 +152,7 @@ class CompareScreen(ListScreen):
             lines += [duels.heading(), *(duels.line(duel, key=DUEL.key(duel)) for duel in shown)]
         else:
             lines.append(Line((("  every competition comes out even", "dim"),)))
-        if even and len(lines) + len(even) + 2 + _SPLIT_LINES <= height:
+        if even and len(lines) + len(even) + 2 + _SPLIT_LINES <= self.line_list.size.height:
             lines += [
                 Line(),
                 Line(heading("competitions that come out even", width, signs, note=str(len(even)))),
@@ -178,8 +173,7 @@ class CompareScreen(ListScreen):
 
     def _duel_columns(self, found: Comparison) -> tuple[NounField[Duel], ...]:
         """Return the columns of the competitions; wide screens have room for scores and costs."""
-        width = self.line_list.line_width
-        wide = width >= _WIDE
+        wide = self.line_list.line_width >= _WIDE
         split = "split " if len({duel.complexity for duel in found.duels}) > 1 else ""
         costs = "A_usd B_usd " if wide and are_measured(found.costs) else ""
         scores = "better A_scores B_scores" if wide else ""

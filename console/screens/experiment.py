@@ -143,9 +143,9 @@ class ExperimentScreen(_SubjectScreen):
 
     def _header(self, found: ExperimentFacts) -> tuple[Pieces, ...]:
         """Return the name and conditions of the experiment."""
-        column, width, drawing = self._column, self.line_list.line_width, self.app.drawing
+        column, width = self._column, self.line_list.line_width
         evidence, row = found.evidence, found.row
-        dot: Piece = (f" {drawing.signs.dot} ", "faint")
+        dot: Piece = (f" {self.app.drawing.signs.dot} ", "faint")
         conditions = evidence.conditions
         done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
         agent = " ".join(part for part in (conditions.agent, conditions.agent_version) if part)
@@ -223,7 +223,7 @@ class PlotsScreen(_SubjectScreen):
 
     def _plot_lines(self, plots: Sequence[Plot]) -> list[Line]:
         """Return every plot: a bar and a number for each value, in one column or two."""
-        width, drawing = self.line_list.line_width, self.app.drawing
+        width = self.line_list.line_width
         if not plots:
             return [Line((("  there are no numbers to draw yet", "dim"),))]
         two = width >= _TWO_COLUMNS and len(plots) > 1
@@ -231,7 +231,7 @@ class PlotsScreen(_SubjectScreen):
         columns: list[list[Line]] = [[], []] if two else [[]]
         for plot in plots:
             shortest = min(columns, key=len)
-            shortest += [*([Line()] if shortest else []), *_plot(plot, room, drawing)]
+            shortest += [*([Line()] if shortest else []), *_plot(plot, room, self.app.drawing)]
         if not two:
             return columns[0]
         left, right = columns
@@ -250,7 +250,7 @@ class ExperimentPane:
 
     def measures(self, measures: Sequence[Measure]) -> list[Line]:
         """Return the measures on the experiment's own competitions and on every split that they cover."""
-        found, width, drawing = self.found, self.width, self.drawing
+        found, drawing = self.found, self.drawing
         covered_splits = [(name, found.row.columns[name]) for name in COLUMNS]
         # A column without a figure would be dashes only; its own competitions may be exactly those of a split.
         splits = [one for one in covered_splits if one[1].interim is not None and one[1].covered == one[1].of]
@@ -271,7 +271,7 @@ class ExperimentPane:
 
         columns = [NounField[Measure]("mean, %", lambda measure, _: measure.words, 12, grows=18)]
         columns += [field(title, standing) for title, standing in standings]
-        table = Table(columns, measures, width, drawing)
+        table = Table(columns, measures, self.width, drawing)
         covered = [
             "-" if standing is None else f"{standing.covered} of {standing.of}"
             for _name, standing in standings
@@ -281,8 +281,8 @@ class ExperimentPane:
 
     def with_statistics(self, lines: list[Line], room: int) -> list[Line]:
         """Add the statistics: beside the lines where they have `room`, otherwise below them."""
-        width, drawing = self.width, self.drawing
-        title = heading("statistics", room - 1 if room else width, drawing.signs)
+        width = self.width
+        title = heading("statistics", room - 1 if room else width, self.drawing.signs)
         drawn = [title, *self._statistics(room or width)]
         if len(drawn) == 1:
             return lines

@@ -220,12 +220,12 @@ class ExportScreen(ListScreen):
 
     def _missing_lines(self, found: Sequence[Shortcoming]) -> list[Line]:
         """Return what the row lacks before it is ready for the leaderboard."""
-        key_name, width = self.app.drawing.keys, self.line_list.line_width
+        key_name = self.app.drawing.keys
         lines = []
         for one in found:
             action, does = _MENDED_BY.get(one.about, ("", ""))
             text = f"{one.text}: {key_name(action)} {does}" if action else one.text
-            parts = cells_of(plain(text.replace("\n", " ")), max(20, width - _ABOUT - 5))
+            parts = cells_of(plain(text.replace("\n", " ")), max(20, self.line_list.line_width - _ABOUT - 5))
             lines += [
                 Line(
                     ((f"   {'' if place else one.about:<{_ABOUT}}", "dim"), (part, "text")),
@@ -238,7 +238,6 @@ class ExportScreen(ListScreen):
 
     def _figures(self, row: Row) -> list[Line]:
         """Return the figures of the row by split, with what they are over."""
-        width, drawing = self.line_list.line_width, self.app.drawing
         known = split_standings(row)
         seeds = "seeds" if any(one.standing.cell is not None for one in known) else ""
         columns = SPLIT_STANDING.columns(
@@ -247,7 +246,7 @@ class ExportScreen(ListScreen):
             medals={"width": 14, "gap": 2},
             covers={"width": 12, "gap": 2, "title": "competitions"},
         )
-        table = Table(columns, known, width, drawing)
+        table = Table(columns, known, self.line_list.line_width, self.app.drawing)
         return [table.heading(), *map(table.line, known)]
 
 

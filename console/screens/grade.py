@@ -286,7 +286,7 @@ class GradeScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw the matching competitions, the report, and the history."""
-        width, signs = self.size.width, self.app.signs
+        signs = self.app.signs
         chosen = competition(self._typed()[0])
         choices: list[Pieces] = []
         for name in self._choices if chosen is None else ():
@@ -307,7 +307,7 @@ class GradeScreen(ConsoleScreen):
             path, of = str(self._watched.path), f" for {self._watched.competition_id}"
             stop = self.app.drawing.keys("grade.watch")
             after = f": graded again when it changes, {stop} stops"
-            room = width - len(f" watching {of}{after}") - 1
+            room = self.size.width - len(f" watching {of}{after}") - 1
             if room < 12:
                 of, room = "", room + len(of)  # the first field, or the history, shows the competition
             ends = foreign_path(path, max(10, room), ellipsis=signs.ellipsis).strip()
@@ -431,17 +431,18 @@ class GradingLines(Painted):
 
     def metric(self, found: Competition, edition: Edition) -> Pieces:
         """Return the line with the metric, its better direction, and the edition."""
-        width, drawing = self.screen.size.width, self.app.drawing
+        drawing = self.app.drawing
         arrow = better_arrow(found.thresholds, drawing.signs)
         rest = f" {drawing.signs.dot} {found.complexity} {drawing.signs.dot} edition {edition}"
         which = f", {wording.better(found.thresholds)} {arrow}{rest}"
-        name = foreign(found.metric.name, max(10, width - _LABEL - 2 - cell_len(which))).rstrip()
+        name = foreign(
+            found.metric.name, max(10, self.screen.size.width - _LABEL - 2 - cell_len(which))
+        ).rstrip()
         return _labelled("metric", (f"{name}{which}", "dim"))
 
     def report(self, graded: GradedFile, mend: str) -> tuple[Pieces, ...]:
         """Return a report: the result, its place among the cut-offs, and for a refused file what to do."""
-        size, drawing = self.screen.size, self.app.drawing
-        width, height = size
+        drawing, (width, height) = self.app.drawing, self.screen.size
         report, cuts = graded.report, graded.competition.thresholds
         lines: list[Pieces] = [self._verdict(graded)]
         ends = [
@@ -476,7 +477,7 @@ class GradingLines(Painted):
 
     def _verdict(self, graded: GradedFile) -> Pieces:
         """Return the result in one line: medal, score, distance to the next medal, rank; or why there is none."""
-        width, drawing = self.screen.size.width, self.app.drawing
+        drawing = self.app.drawing
         report, cuts = graded.report, graded.competition.thresholds
         if report.score is None:
             why = _OUTCOMES.get(report.outcome, report.outcome)
@@ -495,25 +496,23 @@ class GradingLines(Painted):
         if report.percentile is not None:
             ranks = (wording.rank(report.percentile), wording.rank(report.percentile, short=True))
             forms[:0] = [(*head, *further, ("   ", "text"), (rank, "text")) for rank in ranks]
-        return fitting(forms, width)
+        return fitting(forms, self.screen.size.width)
 
     def _rows(self, rows: Sequence[FileRow]) -> list[Pieces]:
         """Return the file's rows that a refusal names."""
-        width = self.screen.size.width
         lines = []
         for place, row in enumerate(rows):
             number = f"{row.number:,}" if row.number else "heading"
-            text = foreign(row.text, max(10, width - _LABEL - 14)).rstrip()
+            text = foreign(row.text, max(10, self.screen.size.width - _LABEL - 14)).rstrip()
             pieces: Pieces = ((f"{number:>9}  ", "dim"), (text, "warn" if row.is_wrong else "dim"))
             lines.append(_labelled("" if place else "rows", *pieces))
         return lines
 
     def past(self, key: Hashable) -> tuple[Pieces, ...]:
         """Return the full path of a line of the history, as far as it fits, and why it had no score."""
-        width = self.screen.size.width
         if not isinstance(key, PastGrading):
             return ()
-        path = _labelled("path", (foreign_path(key.path, width - _LABEL - 2), "text"))
+        path = _labelled("path", (foreign_path(key.path, self.screen.size.width - _LABEL - 2), "text"))
         day = _labelled("graded", (f"{wording.date_and_time(key.at)}, edition {key.edition}", "dim"))
         return (path, day, *(self.listed("why", [key.message], "warn") if key.message else ()))
 
@@ -521,19 +520,22 @@ class GradingLines(Painted):
         self, label: str, texts: Iterable[str], role: Role, *, most_lines: int = _MOST_LINES
     ) -> list[Pieces]:
         """Return texts below each other, the first one behind a label."""
-        width = self.screen.size.width
-        shown = (part for text in texts for part in foreign_lines(text, width - _LABEL - 2, most_lines))
+        shown = (
+            part
+            for text in texts
+            for part in foreign_lines(text, self.screen.size.width - _LABEL - 2, most_lines)
+        )
         return [_labelled("" if place else label, (text, role)) for place, text in enumerate(shown)]
 
     def line(self, text: str, role: Role) -> Pieces:
         """Return one line of text, cut to the width."""
-        width = self.screen.size.width
-        return ((f" {foreign(text, width - 2).rstrip()}", role),)
+        return ((f" {foreign(text, self.screen.size.width - 2).rstrip()}", role),)
 
     def lines(self, text: str, role: Role) -> list[Pieces]:
         """Return a text on as many lines as it needs."""
-        width = self.screen.size.width
-        return [((f" {part}", role),) for part in foreign_lines(text, width - 2, _MOST_LINES)]
+        return [
+            ((f" {part}", role),) for part in foreign_lines(text, self.screen.size.width - 2, _MOST_LINES)
+        ]
 
 
 class GradingHistory(LineList):
@@ -554,10 +556,11 @@ class GradingHistory(LineList):
 
     def prepared(self, prepared: tuple[str, ...] | None) -> list[Line]:
         """Return the competitions that files can be graded for, under a heading; nothing until they are known."""
-        width, drawing = self.line_width, self.app.drawing
         if prepared is None:
             return []
-        title = Line(heading("prepared competitions", width, drawing.signs, note=str(len(prepared))))
+        title = Line(
+            heading("prepared competitions", self.line_width, self.app.drawing.signs, note=str(len(prepared)))
+        )
         nothing = Line((("  none yet: a dataset has to be prepared on Data first", "warn"),))
         lines = [Line(((f"  {name}", "text"),), key=name, selectable=True) for name in prepared]
         return [Line(), title, *(lines or [nothing])]

@@ -281,7 +281,6 @@ class IntegrityScreen(FilteredScreen):
 
     def _header(self, title: str, facts: IntegrityFacts, words: str, left_out: int, notes: str) -> Pieces:
         """Return how many runs were looked at and what was found; `notes` is the key that shows the notes left out."""
-        width, drawing = self.line_list.line_width, self.app.drawing
         groups: list[Pieces] = [
             ((f" {foreign(title, 40).rstrip()}", "strong"),),
             ((f"{facts.looked_at:,} of {plural(facts.runs, 'run')} looked at", "text"),),
@@ -293,7 +292,7 @@ class IntegrityScreen(FilteredScreen):
         if left_out:
             groups.append(((f"{plural(left_out, 'note')} not shown: {notes}", "dim"),))
         groups.append((("people decide: a finding alone excludes no run", "dim"),))
-        return joined(groups, (f" {drawing.signs.dot} ", "faint"), width)
+        return joined(groups, (f" {self.app.drawing.signs.dot} ", "faint"), self.line_list.line_width)
 
 
 _LABEL = 9

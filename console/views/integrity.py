@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench_console.console.nouns.finding import FindingRow
+from mlebench_console.console.nouns.finding import FindingRow, finding_rows
 from mlebench_console.engine.scoreboard.integrity import PUBLIC_KERNEL
 from mlebench_console.foundation.files import reading_untrusted
 from mlebench_console.foundation.problems import DataProblem
@@ -111,8 +111,4 @@ def integrity_facts(database: Database, run_ids: Collection[int] | None = None) 
 def _of_run(database: Database, run: Run, known: RunIntegrity) -> list[FindingRow]:
     attempt = runs.latest_attempt(database, run.id)
     directory = database.path.parent / (attempt.directory if attempt is not None else "")
-    return [
-        FindingRow(run, directory, result, finding, known.review_of(finding))
-        for result in known.results
-        for finding in result.findings
-    ]
+    return finding_rows(run, known, directory)

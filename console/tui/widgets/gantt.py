@@ -161,7 +161,7 @@ class Gantt:
 
     def lines(self) -> list[Pieces]:
         """Return the axis, the marks, the lanes from `top` on, and the charts of medals and of concurrent attempts."""
-        found, width, layout, top, signs = self.found, self.width, self.layout, self.top, self.drawing.signs
+        found, layout, top = self.found, self.layout, self.top
         last = min(top + layout.lanes, len(found.lanes))
         lanes = _seen_lanes(found, top + 1, last) if layout.lanes < len(found.lanes) else ""
         lines = [self._axis(lanes=lanes)]
@@ -174,7 +174,11 @@ class Gantt:
             ("medals over time", self._medals_chart(layout.chart)),
             ("attempts at once", self._busy_chart(layout.busy)),
         ):
-            lines += [heading(title, width, signs), *((before, *line) for line in drawn)] if drawn else []
+            lines += (
+                [heading(title, self.width, self.drawing.signs), *((before, *line) for line in drawn)]
+                if drawn
+                else []
+            )
         return lines
 
     def _axis(self, *, lanes: str) -> Pieces:
@@ -282,7 +286,7 @@ class Gantt:
         self, changes: Sequence[tuple[float, int]], counted: str, role: Role, rows: int
     ) -> list[Pieces]:
         """Return a chart of a number that changes at some times; no lines where there is no room for it."""
-        window, now, signs = self.window, self.drawing.now, self.drawing.signs
+        window, signs = self.window, self.drawing.signs
         if rows < _LEAST_CHART:
             return []
         count, points = 0, [(0.0, 0.0)]
@@ -293,7 +297,7 @@ class Gantt:
             if at <= window.begin:
                 points.clear()
             points.append((max(0.0, at - window.begin), float(count)))
-        points.append((max(min(now, window.end) - window.begin, points[-1][0]), points[-1][1]))
+        points.append((max(min(self.drawing.now, window.end) - window.begin, points[-1][0]), points[-1][1]))
         series = Series(
             points=points,
             span=(0.0, window.seconds),
@@ -309,20 +313,13 @@ class Gantt:
 
     def pointed_at(self, place: tuple[int, int]) -> Bar | None:
         """Return the attempt at a column and row of `gantt`'s lines; None outside of the lanes."""
-        found, window, layout, width, top, now = (
-            self.found,
-            self.window,
-            self.layout,
-            self.width,
-            self.top,
-            self.drawing.now,
-        )
+        found, window, layout, top = self.found, self.window, self.layout, self.top
         across, down = place
         lane = (down - 1 - bool(found.marks)) // layout.lane
         if not 0 <= lane < layout.lanes or not 0 <= top + lane < len(found.lanes):
             return None
-        at = window.begin + (across - self.label + 0.5) / (width - self.label) * window.seconds
-        return nearest(found.lanes[top + lane], at, now)
+        at = window.begin + (across - self.label + 0.5) / (self.width - self.label) * window.seconds
+        return nearest(found.lanes[top + lane], at, self.drawing.now)
 
 
 def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) -> list[Pieces]:
