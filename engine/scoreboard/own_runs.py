@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from mlebench_console.competitions import registry
@@ -33,6 +33,7 @@ from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.foundation.text import limit_text
 from mlebench_console.state import datasets, experiments, integrity, runs, submissions, sweeps
 from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import RunIntegrity
 from mlebench_console.state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
 from mlebench_console.state.records import IMPORTED, DatasetState, Run, Sweep
 from mlebench_console.state.usage import model_calls, network_use
@@ -40,7 +41,7 @@ from mlebench_console.state.usage.model_calls import UseOfRun
 
 _GIB = 1 << 30
 # The conditions of a run that `Conditions` has in words of its own, and those that make no difference to an agent.
-_SAID = frozenset(
+_IN_OWN_WORDS = frozenset(
     {
         *("edition", "obfuscated", "time_limit_seconds", "network", "runtime", "container_runtime"),
         *("cpus", "memory_bytes", "gpus", "runs_per_gpu"),
@@ -65,15 +66,14 @@ def own_evidence(database: Database, prices: PriceTable | None = None) -> tuple[
 
     Without `prices`, model calls are priced by the project's own table.
     """
-    ledger = _Ledger(
+    records = _Records(
         model_calls.by_run(database), prices or price_table({}), network_use.latest_by_run(database)
     )
     runs_of: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs.of_all_sweeps(database):
         runs_of[run.sweep_id].append(run)
     return tuple(
-        _gather(found, [runs_of[sweep.id] for sweep in found.sweeps], ledger)
-        for found in _experiments(database)
+        _gather(one, [runs_of[sweep.id] for sweep in one.sweeps], records) for one in _experiments(database)
     )
 
 
@@ -83,41 +83,41 @@ def find_evidence(database: Database, name: str, prices: PriceTable | None = Non
     Raises:
         UsageProblem: no experiment matches the name, or several do.
     """
-    known = _experiments(database, with_members=True)
-    found = [one for one in known if one.name == name] or [one for one in known if one.name.startswith(name)]
-    if len(found) == 1:
-        members = [runs.of_sweep(database, sweep.id) for sweep in found[0].sweeps]
-        found_in = integrity.of_runs(database, [run.id for part in members for run in part])
-        provenance = {run.id: _provenance(database, run) for part in members for run in part}
-        uses = {
-            run_id: found_uses
-            for sweep in found[0].sweeps
-            for run_id, found_uses in model_calls.by_run(database, sweep.id).items()
-        }
-        traffic = network_use.latest_by_run(database)
-        evidence = _gather(found[0], members, _Ledger(uses, prices or price_table({}), traffic))
-        return replace(
-            evidence,
-            trials=tuple(
-                replace(
-                    one,
-                    provenance=provenance.get(one.run_id or 0),
-                    integrity=found_in.get(one.run_id or 0),
-                )
-                for one in evidence.trials
-            ),
-            unavailable={
-                dataset.competition_id: "no longer offered by Kaggle, asked "
-                + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
-                for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
-            },
-        )
-    if found:
-        several = ", ".join(one.name for one in found[:5])
-        raise UsageProblem(f"'{name}' matches several experiments", several, "Give more of the name.")
-    raise UsageProblem(
-        f"there is no experiment or sweep '{name}'", "", "'mlebench-console scoreboard --own' lists them."
+    experiment = _experiment_named(database, name)
+    members = [runs.of_sweep(database, sweep.id) for sweep in experiment.sweeps]
+    every = [run for part in members for run in part]
+    records = _Records(
+        {
+            run_id: uses
+            for sweep in experiment.sweeps
+            for run_id, uses in model_calls.by_run(database, sweep.id).items()
+        },
+        prices or price_table({}),
+        network_use.latest_by_run(database),
+        {run.id: _provenance(database, run) for run in every},
+        integrity.of_runs(database, [run.id for run in every]),
     )
+    unavailable = {
+        dataset.competition_id: "no longer offered by Kaggle, asked "
+        + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
+        for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
+    }
+    return replace(_gather(experiment, members, records), unavailable=unavailable)
+
+
+def _experiment_named(database: Database, name: str) -> _Experiment:
+    every = _experiments(database, with_members=True)
+    matching = [one for one in every if one.name == name] or [
+        one for one in every if one.name.startswith(name)
+    ]
+    if not matching:
+        raise UsageProblem(
+            f"there is no experiment or sweep '{name}'", "", "'mlebench-console scoreboard --own' lists them."
+        )
+    if len(matching) > 1:
+        several = ", ".join(one.name for one in matching[:5])
+        raise UsageProblem(f"'{name}' matches several experiments", several, "Give more of the name.")
+    return matching[0]
 
 
 def _experiments(database: Database, *, with_members: bool = False) -> list[_Experiment]:
@@ -125,36 +125,48 @@ def _experiments(database: Database, *, with_members: bool = False) -> list[_Exp
 
     With members, each sweep of an experiment is listed on its own too, unless it has the experiment's name.
     """
-    known = {sweep.id: sweep for sweep in sweeps.all_sweeps(database)}
-    found: list[_Experiment] = []
+    by_id = {sweep.id: sweep for sweep in sweeps.all_sweeps(database)}
+    listed: list[_Experiment] = []
     taken: set[str] = set()
     for experiment in experiments.all_experiments(database):
-        members = tuple(known[sweep_id] for sweep_id in experiment.sweep_ids)
+        members = tuple(by_id[sweep_id] for sweep_id in experiment.sweep_ids)
         taken.update(experiment.sweep_ids)
         if members:
-            found.append(_Experiment(experiment.id, experiment.note, members))
+            listed.append(_Experiment(experiment.id, experiment.note, members))
     if with_members:
-        taken = {one.name for one in found}
-    alone = [_Experiment(sweep.id, sweep.note, (sweep,)) for sweep in known.values() if sweep.id not in taken]
-    return sorted([*found, *alone], key=lambda one: one.sweeps[-1].created_at)[::-1]
+        taken = {one.name for one in listed}
+    alone = [_Experiment(sweep.id, sweep.note, (sweep,)) for sweep in by_id.values() if sweep.id not in taken]
+    return sorted([*listed, *alone], key=lambda one: one.sweeps[-1].created_at)[::-1]
 
 
 @dataclass(frozen=True)
-class _Ledger:
-    """The model calls and network traffic of runs, and the prices of model calls."""
+class _Records:
+    """What the state has on runs beside their outcomes, by the runs' numbers, and the prices of model calls.
+
+    Attributes:
+        provenance, integrity: of the runs of one experiment that is loaded by itself.
+    """
 
     uses: Mapping[int, Sequence[UseOfRun]]
     prices: PriceTable
     traffic: Mapping[int, tuple[int, int]]
+    provenance: Mapping[int, Provenance | None] = field(default_factory=dict)
+    integrity: Mapping[int, RunIntegrity] = field(default_factory=dict)
 
-    def costs_of(self, run: Run, conditions: RunConditions) -> TrialCosts:
-        """Return the costs of a run's model calls."""
+    def trial_of(self, run: Run, conditions: RunConditions) -> Trial:
+        """Return a run as a trial, with what is recorded of it."""
         uses = self.uses.get(run.id, ())
-        return TrialCosts(
+        costs = TrialCosts(
             _counted(conditions),
             spending_of((use for use in uses if use.is_latest), self.prices),
             spending_of((use for use in uses if not use.is_latest), self.prices),
             *self.traffic.get(run.id, (0, 0)),
+        )
+        return replace(
+            trial_of(run),
+            costs=costs,
+            provenance=self.provenance.get(run.id),
+            integrity=self.integrity.get(run.id),
         )
 
 
@@ -164,7 +176,7 @@ def _counted(conditions: RunConditions) -> Counted:
     return Counted.BYTES if conditions.network == "models" else Counted.NOT
 
 
-def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) -> Evidence:
+def _gather(experiment: _Experiment, runs_of: list[list[Run]], records: _Records) -> Evidence:
     newest = experiment.sweeps[-1]
     limit, resources = newest.conditions.time_limit_seconds, newest.conditions.resources
     conditions = [_conditions_of(sweep, part) for sweep, part in zip(experiment.sweeps, runs_of, strict=True)]
@@ -174,7 +186,7 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
         name=experiment.name,
         conditions=conditions[-1],
         trials=tuple(
-            replace(trial_of(run), costs=ledger.costs_of(run, sweep.conditions))
+            records.trial_of(run, sweep.conditions)
             for sweep, part in zip(experiment.sweeps, runs_of, strict=True)
             for run in sorted(part, key=lambda run: run.seed)
         ),
@@ -184,7 +196,7 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
         conflict="; ".join(differences(conditions)),
         note=experiment.note,
         gpus=resources.gpus * resources.gpu_share if gpus_known else None,
-        prices=ledger.prices,
+        prices=records.prices,
         sweep_ids=tuple(sweep.id for sweep in experiment.sweeps),
     )
 
@@ -209,7 +221,7 @@ def _conditions_of(sweep: Sweep, members: Sequence[Run]) -> Conditions:
 
 def _further(conditions: RunConditions) -> tuple[tuple[str, str], ...]:
     """Return the other conditions that are not as usual, as texts by the names of their options."""
-    kept = {name: value for name, value in flat(conditions).items() if name not in _SAID | _UNNOTICED}
+    kept = {name: value for name, value in flat(conditions).items() if name not in _IN_OWN_WORDS | _UNNOTICED}
     return tuple(
         (option.name, option.to_text(value))
         for option in OPTIONS

@@ -92,10 +92,8 @@ def load_evidence(
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise DataProblem(f"{missing[0]} was not found")
-    if len(paths) == 1 and paths[0].suffix.lower() == ".csv":
-        return _read_outcomes(paths[0], About(paths[0].stem))
     about = About(experiment_id or (paths[0].stem if len(paths) == 1 else "reports"))
-    evidence = _read_reports(report_files(paths, experiment_id), about)
+    evidence = _read_files(report_files(paths, experiment_id), about)
     return replace(evidence, note="; ".join(filter(None, (evidence.note, about_ungraded(paths)))))
 
 
@@ -289,9 +287,9 @@ def _report_of_group(folder: Path) -> Path | None:
 
 
 def _read_files(paths: Sequence[Path], about: About) -> Evidence:
-    tables = [path for path in paths if path.suffix == ".csv"]
+    tables = [path for path in paths if path.suffix.lower() == ".csv"]
     if tables and len(paths) > 1:
-        raise UsageProblem("a table of outcomes can't be imported together with other files")
+        raise UsageProblem("a table of outcomes can't be read together with other files")
     return _read_outcomes(tables[0], about) if tables else _read_reports(paths, about)
 
 
