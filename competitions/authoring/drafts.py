@@ -14,16 +14,8 @@ TODO = "TODO"
 """Marks what the author still has to write."""
 
 MetricName = Literal["accuracy", "auc", "rmse", "mae"]
-
-
-@dataclass(frozen=True)
-class CutOffs:
-    """The scores that earn medals, and the median."""
-
-    gold: float
-    silver: float
-    bronze: float
-    median: float
+# The scores that earn gold, silver and bronze, and the median.
+CutOffs = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -82,7 +74,7 @@ _SCORINGS: Mapping[MetricName, _Scoring] = {
         example=("oak", "beech"),
         sample="train[TARGET].min()",
         grade="    return graders.name_accuracy(case, id_column=ID, target=TARGET)",
-        guessed=CutOffs(0.95, 0.9, 0.85, 0.7),
+        guessed=(0.95, 0.9, 0.85, 0.7),
     ),
     "auc": _Scoring(
         title="area under the ROC curve",
@@ -93,7 +85,7 @@ _SCORINGS: Mapping[MetricName, _Scoring] = {
         example=("0.73", "0.08"),
         sample="0.5",
         grade="    return graders.auc(case, id_column=ID, target=TARGET)",
-        guessed=CutOffs(0.95, 0.9, 0.85, 0.7),
+        guessed=(0.95, 0.9, 0.85, 0.7),
     ),
     "rmse": _Scoring(
         title="root mean squared error",
@@ -103,7 +95,7 @@ _SCORINGS: Mapping[MetricName, _Scoring] = {
         example=("1.25", "-0.5"),
         sample="0.0",
         grade=_NUMBERS.format(metric="rmse"),
-        guessed=CutOffs(0.1, 0.2, 0.3, 1.0),
+        guessed=(0.1, 0.2, 0.3, 1.0),
     ),
     "mae": _Scoring(
         title="mean absolute error",
@@ -113,7 +105,7 @@ _SCORINGS: Mapping[MetricName, _Scoring] = {
         example=("1.25", "-0.5"),
         sample="0.0",
         grade=_NUMBERS.format(metric="mean_absolute_error"),
-        guessed=CutOffs(0.1, 0.2, 0.3, 1.0),
+        guessed=(0.1, 0.2, 0.3, 1.0),
     ),
 }
 
@@ -146,7 +138,7 @@ def write_draft(draft: Draft, home: Path) -> Path:
 
 def _facts(draft: Draft) -> str:
     scoring = _SCORINGS[draft.metric]
-    cut = draft.cut_offs or scoring.guessed
+    gold, silver, bronze, median = draft.cut_offs or scoring.guessed
     mark = "" if draft.cut_offs else f"   # {TODO}: guessed; they must suit the data"
     return f'''\
 id = "{draft.id}"
@@ -163,10 +155,10 @@ direction = "{scoring.direction}"
 formula = "{scoring.formula}"
 
 [thresholds]{mark}
-gold = {cut.gold}
-silver = {cut.silver}
-bronze = {cut.bronze}
-median = {cut.median}
+gold = {gold}
+silver = {silver}
+bronze = {bronze}
+median = {median}
 confidence = "low"
 
 [files]

@@ -210,15 +210,13 @@ def _cut_offs(text: str) -> CutOffs | None:
     Raises:
         UsageProblem: they are not four numbers.
     """
-    from mlebench_console.competitions.authoring.drafts import CutOffs
-
     if not text:
         return None
     try:
         gold, silver, bronze, median = map(float, text.split(","))
     except ValueError as error:
         raise UsageProblem(f"'{text}' is not four numbers with commas: GOLD,SILVER,BRONZE,MEDIAN") from error
-    return CutOffs(gold, silver, bronze, median)
+    return gold, silver, bronze, median
 
 
 @app.command()

@@ -121,9 +121,10 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_=\-\s]+")
 
 def validation_calls(examined: ExaminedRun) -> Iterator[Finding]:
     """Count the calls of the validation server, and find runs that try out one submission after the other."""
+    lines = tuple(read_lines(examined.folder / protocol.VALIDATIONS))
     calls = [
         (float(at), str(one.get("sha256", "")))
-        for one in examined.validations
+        for one in lines
         if isinstance(at := one.get("time"), int | float)
     ]
     if not calls:
@@ -139,11 +140,11 @@ def validation_calls(examined: ExaminedRun) -> Iterator[Finding]:
         "median seconds between calls": median(gaps) if gaps else 0.0,
     }
     text = f"{len(calls)} validations of {distinct} different submissions"
-    shown = (Excerpt(protocol.VALIDATIONS, 1, len(examined.validations), ""),)
+    excerpts = (Excerpt(protocol.VALIDATIONS, 1, len(lines), ""),)
     if distinct >= _CLIMBING_SUBMISSIONS and median(gaps) <= _CLIMBING_SECONDS:
-        yield Finding(SUSPICIOUS, f"{text}, one after the other: it may climb by them", shown, numbers)
+        yield Finding(SUSPICIOUS, f"{text}, one after the other: it may climb by them", excerpts, numbers)
     elif len(calls) >= _MANY_VALIDATIONS:
-        yield Finding(NOTE, text, shown, numbers)
+        yield Finding(NOTE, text, excerpts, numbers)
 
 
 def model_calls(examined: ExaminedRun) -> Iterator[Finding]:
@@ -216,12 +217,14 @@ def low_entropy(examined: ExaminedRun) -> Iterator[Finding]:
         return
     value, share = own.most_common
     numbers = {"rows": len(own.values), "entropy in bits": own.entropy, "share of the commonest": share}
-    shown = ", ".join(value)[:80]
+    prediction = ", ".join(value)[:80]
     if _is_constant(own):
-        text = f"all {len(own.values):,} rows predict the same: {shown}"
+        text = f"all {len(own.values):,} rows predict the same: {prediction}"
         yield Finding(SUSPICIOUS, text, _first_rows(own), numbers)
     elif share >= _SAME_SHARE and len(own.values) >= 10 * _FEW_ROWS:
-        yield Finding(NOTE, f"{share:.1%} of its rows predict the same: {shown}", _first_rows(own), numbers)
+        yield Finding(
+            NOTE, f"{share:.1%} of its rows predict the same: {prediction}", _first_rows(own), numbers
+        )
 
 
 def timing(examined: ExaminedRun) -> Iterator[Finding]:
@@ -319,35 +322,35 @@ def _tables_of_answers(
         matched = len(ids.intersection(table.keys))
         short = len(short_ids.intersection(table.keys))
         numbers = {"entries": table.values, "ids of the test set": matched or short}
-        shown = (file.excerpt(table.line, table.last_line),)
+        excerpts = (file.excerpt(table.line, table.last_line),)
         where = f"{file.path}, line {table.line}"
         if matched >= _MANY_IDS or (short >= _MANY_SHORT_IDS and short >= 0.5 * len(short_ids)):
             text = f"{matched or short} ids of the test set are written into {where}"
-            yield Finding(HIGH, text, shown, numbers)
+            yield Finding(HIGH, text, excerpts, numbers)
         elif rows >= 2 * _MANY_IDS and table.values == rows:
             text = f"a list of {table.values} literals in {where} is as long as the test set"
-            yield Finding(HIGH, text, shown, numbers)
+            yield Finding(HIGH, text, excerpts, numbers)
         elif table.values >= _LONG_LIST:
             text = f"a list of {table.values} literals is written into {where}"
-            yield Finding(NOTE, text, shown, numbers)
+            yield Finding(NOTE, text, excerpts, numbers)
 
 
 def _payload(
     file: SourceFile, text: Text, ids: frozenset[str], decodes: Sequence[Call], *, is_decoded: bool
 ) -> Finding | None:
     """Find ids of the test set in a long string, plain or decoded; report long encoded data too."""
-    shown = (file.excerpt(text.line, text.last_line),)
+    excerpts = (file.excerpt(text.line, text.last_line),)
     where = f"{file.path}, line {text.line}"
     matched = _ids_in(text.value, ids)
     if matched >= _MANY_IDS:
-        return Finding(HIGH, f"{matched} ids of the test set stand in a text in {where}", shown)
+        return Finding(HIGH, f"{matched} ids of the test set stand in a text in {where}", excerpts)
     unpacked = _unpacked(text.value) if is_decoded else []
     matched = max((_ids_in(one.decode("utf-8", "replace"), ids) for one in unpacked), default=0)
     if matched >= _MANY_IDS:
-        return Finding(HIGH, f"{matched} ids of the test set stand encoded in {where}", shown)
+        return Finding(HIGH, f"{matched} ids of the test set stand encoded in {where}", excerpts)
     if len(text.value) >= _LONG_PAYLOAD and unpacked:
         text_ = f"{len(text.value):,} characters of encoded data in {where}"
-        return Finding(SUSPICIOUS if decodes else NOTE, text_, shown, {"characters": len(text.value)})
+        return Finding(SUSPICIOUS if decodes else NOTE, text_, excerpts, {"characters": len(text.value)})
     return None
 
 
@@ -441,8 +444,8 @@ def outside_sources(examined: ExaminedRun) -> Iterator[Finding]:
                     is_kaggle = bool(_KAGGLE_HOSTS.search(name))
                     by = f" with {scrapers[0].module.partition('.')[0]}" if scrapers else ""
                     where = f"{file.path} reaches for {name[:80]}{by}"
-                    shown = (file.excerpt(text.line, text.last_line),)
-                    yield Finding(HIGH if is_kaggle or scrapers else SUSPICIOUS, where, shown)
+                    excerpts = (file.excerpt(text.line, text.last_line),)
+                    yield Finding(HIGH if is_kaggle or scrapers else SUSPICIOUS, where, excerpts)
         if scrapers and not reported:
             text_ = f"{file.path} imports what searches or reads web pages: {scrapers[0].module[:80]}"
             yield Finding(SUSPICIOUS, text_, (file.excerpt(scrapers[0].line),))
@@ -487,12 +490,12 @@ DETECTORS = (
 
 
 def examine(
-    chosen: Sequence[ExaminedRun], known: Mapping[int, RunIntegrity], clock: Clock
+    chosen: Sequence[ExaminedRun], earlier: Mapping[int, RunIntegrity], clock: Clock
 ) -> Iterator[NewResults]:
     """Run all detectors on the runs whose results are not current, save the results, and yield each finished run."""
     versions = {one.name: one.version for one in DETECTORS}
     for examined in chosen:
-        before = known.get(examined.run.id)
+        before = earlier.get(examined.run.id)
         if before is None or not is_current(before, versions, examined.content):
             yield save_results(examined, Layer.FACTS, run_detectors(DETECTORS, Layer.FACTS, examined, clock))
 

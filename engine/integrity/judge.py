@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from mlebench_console.engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
-from mlebench_console.engine.integrity.windows import HIDDEN, NumberedLine, Passage, Rules, Window, shown
+from mlebench_console.engine.integrity.windows import HIDDEN, NumberedLine, Passage, Rules, Window, safe_text
 from mlebench_console.environment.gateway.budget import OverBudget
 from mlebench_console.environment.gateway.dialects import Api
 from mlebench_console.environment.gateway.records import estimated_tokens
@@ -362,7 +362,7 @@ def _opinion(answer: _Answer | None, window: Window) -> _Opinion:
         return _Opinion(JudgeVerdict.UNSURE, "void: it quoted a text that is not in the window")
     if answer.verdict is JudgeVerdict.YES and not lines:
         return _Opinion(JudgeVerdict.UNSURE, "void: it said yes and quoted nothing")
-    return _Opinion(answer.verdict, shown(visible(answer.reason))[:_MOST_REASON], lines)
+    return _Opinion(answer.verdict, safe_text(visible(answer.reason))[:_MOST_REASON], lines)
 
 
 def _parsed(text: str) -> _Answers | None:
@@ -678,7 +678,7 @@ def _sum_of(costs: Sequence[float | None]) -> float | None:
 
 
 def _planted_lines(questions: Sequence[JudgeQuestion]) -> tuple[NumberedLine, ...]:
-    return tuple(NumberedLine(number, shown(one.example)) for number, one in enumerate(questions, 1))
+    return tuple(NumberedLine(number, safe_text(one.example)) for number, one in enumerate(questions, 1))
 
 
 def _combined(window: Window, opinions: Sequence[_Opinion]) -> WindowVerdict:

@@ -57,7 +57,7 @@ def gather(
     questions: Sequence[JudgeQuestion],
     model: str,
     most: int,
-    known: Mapping[int, RunIntegrity],
+    earlier: Mapping[int, RunIntegrity],
     *,
     again: bool = False,
 ) -> Iterator[JudgedRun | None]:
@@ -70,7 +70,7 @@ def gather(
     versions = dict.fromkeys(_detectors(questions), VERSION)
     for examined in chosen:
         content = hashlib.sha256(f"{asked}{examined.content}".encode()).hexdigest()
-        before = known.get(examined.run.id)
+        before = earlier.get(examined.run.id)
         if before is not None and not again and is_current(before, versions, content):
             yield None
             continue

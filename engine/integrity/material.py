@@ -62,11 +62,6 @@ class ExaminedRun:
     twins: tuple[HandedIn, ...] = ()
 
     @property
-    def name(self) -> str:
-        """Its competition and seed, for people."""
-        return f"{self.run.competition_id}, seed {self.run.seed}"
-
-    @property
     def competition(self) -> Competition:
         """Its competition."""
         return registry.get(self.run.competition_id)
@@ -91,11 +86,6 @@ class ExaminedRun:
     def code(self) -> Code:
         """The Python code in `code/`."""
         return read_code(self.folder, protocol.CODE)
-
-    @cached_property
-    def validations(self) -> tuple[dict[str, Any], ...]:
-        """Its calls of the validation server, as recorded by the server."""
-        return tuple(read_lines(self.folder / protocol.VALIDATIONS))
 
     @cached_property
     def predictions(self) -> Predictions | None:

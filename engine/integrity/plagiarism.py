@@ -74,7 +74,7 @@ class Solution:
 def examine(
     chosen: Sequence[ExaminedRun],
     others: Sequence[ExaminedRun],
-    known: Mapping[int, RunIntegrity],
+    earlier: Mapping[int, RunIntegrity],
     clock: Clock,
     kernels: Path,
 ) -> Iterator[NewResults]:
@@ -83,7 +83,7 @@ def examine(
     Args:
         chosen: the runs to examine.
         others: further runs to compare them with.
-        known: earlier results.
+        earlier: their results so far.
         clock: for the time of the results.
         kernels: the folder of downloaded kernels.
 
@@ -105,7 +105,7 @@ def examine(
         compared = [one.digest for one in rivals[name]]
         about = [examined.content, index.digest if index else "", shared, *compared]
         content = hashlib.sha256(json.dumps(about).encode()).hexdigest()
-        before = known.get(examined.run.id)
+        before = earlier.get(examined.run.id)
         problem = _problem(name, index)
         if before is not None and is_current(before, versions, content, lasting=problem):
             continue

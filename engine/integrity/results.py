@@ -69,17 +69,19 @@ def run_detectors(
     return found
 
 
-def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str, *, lasting: str = "") -> bool:
+def is_current(
+    earlier: RunIntegrity, versions: Mapping[str, int], content: str, *, lasting: str = ""
+) -> bool:
     """Return whether there are results of these detectors, in these versions, for this content.
 
     Args:
-        known: the results so far.
+        earlier: the results so far.
         versions: of the detectors, by name.
         content: the hash of the detectors' input.
         lasting: a problem that would occur again with the same content.
     """
     for name, version in versions.items():
-        result = known.result_of(name)
+        result = earlier.result_of(name)
         if result is None or (result.version, result.content) != (version, content):
             return False
         if result.problem not in ("", lasting):

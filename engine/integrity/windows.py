@@ -149,14 +149,14 @@ class Window:
         """The shown text: numbered lines, with an unnumbered heading for each file."""
         written, number = [], 0
         for passage in self.passages:
-            written.append(f"=== {shown(passage.path)}, from line {passage.lines[0].number}")
+            written.append(f"=== {safe_text(passage.path)}, from line {passage.lines[0].number}")
             for line in passage.lines:
                 number += 1
                 written.append(f"{number:>6}| {line.text}")
         return "\n".join(written)
 
 
-def shown(text: str) -> str:
+def safe_text(text: str) -> str:
     """Return one line of hostile text in a form that is safe to show to a model."""
     if not (text.isascii() and text.isprintable()):
         text = _ANSI.sub("", text).replace("\t", "    ")
@@ -203,7 +203,7 @@ def lines_of(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[NumberedLine]
 def _numbered(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[NumberedLine]:
     lines, number = iter(raw_lines), 0
     while batch := [_decoded(raw) for raw in islice(lines, _BATCH_LINES)]:
-        texts = [shown(text) for text in batch]
+        texts = [safe_text(text) for text in batch]
         # One search for many lines, because most of them have no match.
         for raw_text, text, hits in zip(batch, texts, rules.found(texts), strict=True):
             number += 1

@@ -20,7 +20,7 @@ from mlebench_console.engine.integrity.windows import (
     hidden_text,
     lines_of,
     most_telling,
-    shown,
+    safe_text,
     windows_of,
 )
 from mlebench_console.foundation.problems import UsageProblem
@@ -128,7 +128,7 @@ def test_lines_that_other_detectors_have_found_count_as_telling() -> None:
 
 
 def test_no_character_that_is_not_seen_is_shown() -> None:
-    seen = shown("".join(map(chr, range(sys.maxunicode + 1))))
+    seen = safe_text("".join(map(chr, range(sys.maxunicode + 1))))
     assert not {unicodedata.category(one) for one in seen} & {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
     assert not set(seen) & {"\u3164", "\ufe0f", "\U000e0100", "\u115f"}
 
@@ -136,7 +136,7 @@ def test_no_character_that_is_not_seen_is_shown() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.text(), st.sampled_from(["log", "code"]))
 def test_every_line_of_any_text_is_numbered_and_holds_no_token_of_a_chat(text: str, kind: Kind) -> None:
-    seen = shown(text)
+    seen = safe_text(text)
     assert "<|" not in seen
     for window in windows_of([TextFile(text, kind, text.encode("utf-8", "replace").split(b"\n"))], RULES):
         numbered = [line for line in window.text.split("\n") if not line.startswith("=== ")]
