@@ -28,6 +28,7 @@ from rich.cells import cell_len
 
 from mlebench_console.console.lists import FilterTerm, SortOrder, parse_terms
 from mlebench_console.console.roles import Drawing, Pieces, Role
+from mlebench_console.console.sanitize import Clean, plain
 
 Row = TypeVar("Row")
 
@@ -70,6 +71,24 @@ class Rest:
 
 # Text is drawn in its field's role; pieces have roles of their own.
 Cell = str | Pieces | Forms | Rest
+
+
+def cleaned(cell: Cell) -> Cell:
+    """Return a cell with harmless text in one line, to be measured and drawn; fields may quote anybody."""
+    if isinstance(cell, Forms):
+        return Forms([form for each in cell.forms if isinstance(form := cleaned(each), str | tuple)])
+    if isinstance(cell, Rest):
+        pieces, beyond, shorter = map(_cleaned, (cell.pieces, cell.beyond, cell.shorter))
+        return replace(cell, pieces=pieces, beyond=beyond, shorter=shorter)
+    return _clean(cell) if isinstance(cell, str) else _cleaned(cell)
+
+
+def _cleaned(pieces: Pieces) -> Pieces:
+    return tuple((_clean(text), role) for text, role in pieces)
+
+
+def _clean(text: str) -> Clean:
+    return plain(text.replace("\n", " "))
 
 
 def text_of(cell: Cell, width: int = REST) -> str:

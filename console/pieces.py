@@ -10,7 +10,7 @@ from typing import TypeVar
 from rich.cells import cell_len, set_cell_size
 
 from mlebench_console.console.roles import Piece, Pieces, Signs
-from mlebench_console.console.sanitize import plain
+from mlebench_console.console.sanitize import Clean, plain
 
 Part = TypeVar("Part", bound=Hashable)
 # How much is shown of the end of a name that begins like others.
@@ -87,7 +87,7 @@ def foreign_end(text: str, width: int, *, ellipsis: str = "…") -> str:
     if cell_len(harmless) <= width:
         return harmless
     while harmless and cell_len(harmless) > width - 1:
-        harmless = harmless[1:]
+        harmless = Clean(harmless[1:])
     return (ellipsis + harmless)[:width]
 
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
+from typing import NewType
 
 from rich.cells import cell_len, get_character_cell_size
 from rich.style import Style
@@ -29,6 +30,10 @@ _VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f")
 
 # Spans carry the style that the text asks for as a Rich style; the drawing code decides which parts to apply.
 PLAIN = Style.null()
+
+
+# Text in which nothing is left that a terminal would act on, so that its width is what it seems.
+Clean = NewType("Clean", str)
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,12 @@ def spans(text: str, *, limit: int | None = None) -> tuple[Span, ...]:
     return made if limit is None else _capped(made, limit)
 
 
-def plain(text: str, *, limit: int | None = None) -> str:
+def plain(text: str, *, limit: int | None = None) -> Clean:
     """Sanitise one line of untrusted text and drop its colours."""
-    return "".join(span.text for span in spans(text, limit=limit))
+    return Clean("".join(span.text for span in spans(text, limit=limit)))
 
 
-def plain_lines(text: str) -> tuple[str, ...]:
+def plain_lines(text: str) -> tuple[Clean, ...]:
     """Sanitise an untrusted text of several lines and drop its colours."""
     return tuple(plain(line) for line in text.split("\n"))
 

@@ -104,10 +104,10 @@ class CompareScreen(ListScreen):
         width, drawing = self.line_list.line_width, self.app.drawing
         by = f"   by {found.measure.words}"
         room = max(24, width - _BESIDE_NAMES - len(by))
-        first_name, second_name = (plain(name.replace("\n", " ")) for name in (found.first, found.second))
-        half = max(room // 2, room - cell_len(second_name))
-        first_name = fit(first_name, half, ellipsis=drawing.signs.ellipsis).rstrip()
-        second_name = fit(second_name, room - cell_len(first_name), ellipsis=drawing.signs.ellipsis).rstrip()
+        names = [plain(name.replace("\n", " ")) for name in (found.first, found.second)]
+        half = max(room // 2, room - cell_len(names[1]))
+        first_name = fit(names[0], half, ellipsis=drawing.signs.ellipsis).rstrip()
+        second_name = fit(names[1], room - cell_len(first_name), ellipsis=drawing.signs.ellipsis).rstrip()
         two: Pieces = (
             (" A ", "accent"),
             (first_name, "strong"),

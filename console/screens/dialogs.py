@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 from textual.geometry import Size
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
@@ -106,8 +107,9 @@ class Dialog(ModalScreen[ScreenResultType]):
         """Compose the box."""
         yield Painted(id="tiny")
         with self.BOX(id="box") as box:
-            box.border_title = self._title
-            box.border_subtitle = self._hint
+            # Text alone: a title as a string would be parsed for markup.
+            box.border_title = Content(plain(self._title))
+            box.border_subtitle = Content(plain(self._hint))
             yield Painted(id="lines")
             yield from self.fields()
 

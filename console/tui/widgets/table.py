@@ -18,12 +18,11 @@ from typing import Any, Generic
 
 from rich.cells import cell_len
 
-from mlebench_console.console.fields import Cell, Forms, NounField, Order, Rest, Row
+from mlebench_console.console.fields import Cell, Forms, NounField, Order, Rest, Row, cleaned
 from mlebench_console.console.fitting import fitted_to_screen
 from mlebench_console.console.lists import SortOrder
-from mlebench_console.console.pieces import ColumnSpan, Line, cut, foreign, width_of, wrapped
+from mlebench_console.console.pieces import ColumnSpan, Line, cut, fit, width_of, wrapped
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
-from mlebench_console.console.sanitize import plain
 
 
 # The former form of a field, for lists whose noun has no module yet.
@@ -113,7 +112,7 @@ class Table(Generic[Row]):
     def lines(self, row: Row, key: Hashable = None) -> list[Line]:
         """Return the line of a row, and below it those on which texts go on that are wrapped."""
         cells = [
-            self._wrapped(column, span, column.cell(row, self._drawing))
+            self._wrapped(column, span, cleaned(column.cell(row, self._drawing)))
             for column, span in zip(self._columns, self._spans, strict=True)
         ]
         first, *below = zip_longest(*cells, fillvalue="")
@@ -144,7 +143,7 @@ class Table(Generic[Row]):
             return [cell]
         *before, (text, role) = pieces
         room = (self._width if isinstance(cell, Rest) else span.end) - span.begin - width_of(before)
-        first, *others = wrapped(plain(text.replace("\n", " ")), room, column.wraps)
+        first, *others = wrapped(text, room, column.wraps)
         indent: Piece = (" " * width_of(before), "text")
         lines = [(*before, (first, role)), *((indent, (other, role)) for other in others)]
         return [Rest(line) for line in lines] if isinstance(cell, Rest) else list(lines)
@@ -153,7 +152,7 @@ class Table(Generic[Row]):
         """Return a line of given cells, one for each column, such as totals; the cursor can't be on it."""
         pieces: list[Piece] = [(f" {self._signs.marked}", "accent")] if marked else []
         used = 2 if marked else 0
-        for column, span, cell in zip(self._columns, self._spans, cells, strict=True):
+        for column, span, cell in zip(self._columns, self._spans, map(cleaned, cells), strict=True):
             if not span.width:
                 continue
             pieces.append((" " * (span.begin - used), "text"))
@@ -173,19 +172,19 @@ class Table(Generic[Row]):
         return [(column, span) for column, span in zip(self._columns, self._spans, strict=True) if span.width]
 
     def _fitted(self, pieces: Pieces, width: int, *, right: bool = False) -> Pieces:
-        """Sanitise pieces, and pad or cut them to exactly `width` cells."""
+        """Pad or cut pieces to exactly `width` cells."""
         ellipsis = self._signs.ellipsis
         if len(pieces) == 1:
             text, role = pieces[0]
-            return ((foreign(text, width, right=right, ellipsis=ellipsis), role),)
-        harmless = tuple((plain(text.replace("\n", " ")), role) for text, role in pieces)
-        harmless = cut(harmless, width, ellipsis)
-        padding: Piece = (" " * (width - width_of(harmless)), "text")
-        return (padding, *harmless) if right else (*harmless, padding)
+            return ((fit(text, width, right=right, ellipsis=ellipsis), role),)
+        fitting = cut(pieces, width, ellipsis)
+        padding: Piece = (" " * (width - width_of(fitting)), "text")
+        return (padding, *fitting) if right else (*fitting, padding)
 
     def _placed(self, rows: Sequence[Row]) -> tuple[ColumnSpan, ...]:
         """Return the span of each column; that of a column that is left out is empty."""
-        cells = [[column.cell(row, self._drawing) for row in rows] for column in self._columns]
+        # Cleaned before any width is measured: what is drawn of a control character is wider than nothing.
+        cells = [[cleaned(column.cell(row, self._drawing)) for row in rows] for column in self._columns]
         widths = fitted_to_screen(self._columns, cells, self._width, self._margin)
         used = self._margin
         spans = []
