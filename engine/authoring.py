@@ -279,11 +279,8 @@ class _EditionCheck:
         else:
             medal = cut.medal(round(sample.score, SCORE_DECIMALS))
             worth = f", {medal}: are the cut-offs right?" if medal else ""
-            yield Check(
-                Health.WARN if medal else Health.OK,
-                f"it scores {sample.score:g}{worth}",
-                name="sample submission",
-            )
+            result = _warning if medal else _ok
+            yield result("sample submission", f"it scores {sample.score:g}{worth}")
         yield self._check_speed(perfect)
 
     def _check_speed(self, submission: Path) -> Check:
@@ -298,12 +295,8 @@ class _EditionCheck:
                 tables.read_csv(path)
         reading = time.perf_counter() - began
         slow = grading > _SLOW_FACTOR * reading + _SLOW_SECONDS
-        return Check(
-            Health.WARN if slow else Health.OK,
-            f"a grade takes {grading:.3f} s; reading its tables takes {reading:.3f} s"
-            + (": look for a loop over rows" if slow else ""),
-            name="speed",
-        )
+        figures = f"a grade takes {grading:.3f} s; reading its tables takes {reading:.3f} s"
+        return _warning("speed", f"{figures}: look for a loop over rows") if slow else _ok("speed", figures)
 
     def _check_form(self) -> Check:
         """Check that submissions can be validated for agents without the answers."""

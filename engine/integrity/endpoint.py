@@ -303,12 +303,11 @@ class Endpoint:
         return self._kept / key[:2] / f"{key}.json"
 
 
-class _Temporary(Exception):
+class _Temporary(NoAnswer):
     """A failure after which a retry may succeed."""
 
-    def __init__(self, text: str, status: int = 0, retry_after: float | None = None) -> None:
-        super().__init__(text)
-        self.status = status
+    def __init__(self, why: str, status: int = 0, retry_after: float | None = None) -> None:
+        super().__init__(why, status)
         self.retry_after = retry_after
 
 

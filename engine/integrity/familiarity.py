@@ -427,16 +427,21 @@ def sample_scores(names: Sequence[str], data_dir: Path, edition: Edition) -> Map
     return found
 
 
+def _points(found: Iterable[CompetitionFamiliarity]) -> list[tuple[float, float]]:
+    """Return familiarity and performance, of the competitions for which both are known."""
+    return [
+        (one.probability, one.performance)
+        for one in found
+        if one.probability is not None and one.performance is not None
+    ]
+
+
 def correlation(found: Iterable[CompetitionFamiliarity]) -> Correlation | None:
     """Correlate familiarity and performance over competitions; None where fewer than three have both."""
     import numpy as np
     from scipy.stats import rankdata
 
-    pairs = [
-        (one.probability, one.performance)
-        for one in found
-        if one.probability is not None and one.performance is not None
-    ]
+    pairs = _points(found)
     if len(pairs) < 3:
         return None
     xs, ys = (rankdata(values) - (len(pairs) + 1) / 2 for values in zip(*pairs, strict=True))
@@ -453,9 +458,7 @@ def correlation(found: Iterable[CompetitionFamiliarity]) -> Correlation | None:
 def plot_of(found: Iterable[CompetitionFamiliarity], model: str, related: Correlation | None) -> Plot:
     """Plot performance against familiarity; scores below the sample submission or far above gold are clipped."""
     points = tuple(
-        (one.probability, min(_DRAWN_MOST, max(0.0, one.performance)))
-        for one in found
-        if one.probability is not None and one.performance is not None
+        (familiarity, min(_DRAWN_MOST, max(0.0, performed))) for familiarity, performed in _points(found)
     )
     figures = "" if related is None else f", rho {related.rho:+.2f}, p {related.p_value:.3f}"
     title = f"Familiarity and performance{figures}"

@@ -216,8 +216,7 @@ def _lines(lines: Positions, first: int, count: int) -> tuple[int, int]:
 
 
 def joined(parts: Sequence[Tokens]) -> Tokens:
-    """Join texts to one; its line numbers are those of the single texts."""
+    """Join one text or several to one; its line numbers are those of the single texts."""
     return Tokens(
-        np.concatenate([part.codes for part in parts]) if parts else np.empty(0, np.uint64),
-        np.concatenate([part.lines for part in parts]) if parts else np.empty(0, np.int64),
+        np.concatenate([part.codes for part in parts]), np.concatenate([part.lines for part in parts])
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from mlebench_console.competitions import registry
@@ -18,6 +18,7 @@ from mlebench_console.engine.scoreboard.model import (
     Costs,
     Evidence,
     Measure,
+    Trial,
     differences,
 )
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
@@ -221,14 +222,19 @@ def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:
 
 
 def _sides(evidence: Evidence, measure: Measure) -> dict[str, Side]:
-    found: dict[str, Side] = {}
+    counting: defaultdict[str, list[Trial]] = defaultdict(list)
     for trial in evidence.trials:
-        if trial.earned is None:
-            continue
-        before = found.get(trial.competition_id, Side(0, 0, ()))
-        scores = before.scores if trial.score is None else (*before.scores, trial.score)
-        found[trial.competition_id] = Side(before.earned + trial.has(measure), before.seeds + 1, scores)
-    return {name: replace(side, costs=costs_of(evidence, name)) for name, side in found.items()}
+        if trial.earned is not None:
+            counting[trial.competition_id].append(trial)
+    return {
+        name: Side(
+            earned=sum(trial.has(measure) for trial in trials),
+            seeds=len(trials),
+            scores=tuple(trial.score for trial in trials if trial.score is not None),
+            costs=costs_of(evidence, name),
+        )
+        for name, trials in counting.items()
+    }
 
 
 def _difference(pairs: Sequence[Duel]) -> Difference:

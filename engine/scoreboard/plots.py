@@ -482,26 +482,28 @@ _OUTCOME_SIGNS = dict(zip(Outcome, ("G", "S", "B", "^", "v", "x", "∅"), strict
 _MARK_SIGNS = dict(zip(MarkKind, ("g", "o", "e", "k", "p", "r"), strict=True))
 
 
-def timeline_svg(found: Timeline) -> str:
+def timeline_svg(timeline: Timeline) -> str:
     """Return a timeline as an SVG element: attempts as bars on lanes, marks, now, the end, medals over time.
 
     A sign at the end of each bar repeats what its colour says, and its tooltip describes the attempt. Empty where
     nothing was launched.
     """
-    if not found.lanes:
+    if not timeline.lanes:
         return ""
-    running = found.queued or any(bar.is_live for bar in found.bars)
-    last = max(bar.until(found.now) for bar in found.bars)
-    if found.ends is not None and running:
-        last = max(last, min(found.ends.at, 2 * found.now - found.begin))
-    end = found.begin + 1.02 * max(60.0, last - found.begin)
+    running = timeline.queued or any(bar.is_live for bar in timeline.bars)
+    last = max(bar.until(timeline.now) for bar in timeline.bars)
+    if timeline.ends is not None and running:
+        last = max(last, min(timeline.ends.at, 2 * timeline.now - timeline.begin))
+    end = timeline.begin + 1.02 * max(60.0, last - timeline.begin)
 
     def x(at: float) -> float:
-        return _LANE_LABEL + (at - found.begin) / (end - found.begin) * (_TIMELINE_WIDTH - _LANE_LABEL - 8)
+        return _LANE_LABEL + (at - timeline.begin) / (end - timeline.begin) * (
+            _TIMELINE_WIDTH - _LANE_LABEL - 8
+        )
 
     top = 46
-    bottom = top + _LANE * len(found.lanes)
-    height = bottom + (_CURVE + 34 if found.medals else 8)
+    bottom = top + _LANE * len(timeline.lanes)
+    height = bottom + (_CURVE + 34 if timeline.medals else 8)
     parts: list[str] = []
 
     def text(at: float, y: float, content: str, anchor: str = "middle", more: str = "") -> None:
@@ -514,39 +516,39 @@ def timeline_svg(found: Timeline) -> str:
             f'<line x1="{x(at):.1f}" y1="{top - 4}" x2="{x(at):.1f}" y2="{height - 8}" stroke="{colour}"{more}/>'
         )
 
-    for at, name in time_ticks(found.begin, end, 14):
+    for at, name in time_ticks(timeline.begin, end, 14):
         text(x(at), 14, name, more=' opacity="0.75"')
         upright(at, "currentColor", ' stroke-opacity="0.12"')
-    for mark in found.marks:
+    for mark in timeline.marks:
         tooltip = f"{mark.kind}, {_moment(mark.at)}: {mark.text}"
         colour = _FAILED if mark.kind is MarkKind.GPU_LOST else "currentColor"
         parts.append(
             f'<text x="{x(mark.at):.1f}" y="34" text-anchor="middle" fill="{colour}" font-weight="600">'
             f"{_MARK_SIGNS[mark.kind]}<title>{escape(visible(tooltip))}</title></text>"
         )
-    for place, lane in enumerate(found.lanes):
+    for place, lane in enumerate(timeline.lanes):
         y = top + place * _LANE
         text(
             _LANE_LABEL - 8, y + 14, f"{visible(lane.node) or 'slot'} {lane.number}", "end", ' opacity="0.75"'
         )
         parts += [
-            _timeline_bar(bar, x(bar.begin), x(bar.until(found.now)), y, found.now) for bar in lane.bars
+            _timeline_bar(bar, x(bar.begin), x(bar.until(timeline.now)), y, timeline.now) for bar in lane.bars
         ]
     if running:
-        upright(found.now, _LIVE, ' stroke-width="1.5"')
-        text(x(found.now), 34, "now", more=f' style="fill:{_LIVE}"')
-    if found.ends is not None and running and found.ends.at <= end:
-        upright(found.ends.at, "currentColor", ' stroke-dasharray="3 3" stroke-opacity="0.6"')
-        text(x(found.ends.at), 34, "at most" if found.ends.at_most else "end", "end", ' opacity="0.75"')
-    if found.medals:
-        floor, step = height - 14.0, (_CURVE - 14) / len(found.medals)
-        points = [(x(found.begin), floor)]
-        for count, (at, _medal) in enumerate(found.medals, start=1):
+        upright(timeline.now, _LIVE, ' stroke-width="1.5"')
+        text(x(timeline.now), 34, "now", more=f' style="fill:{_LIVE}"')
+    if timeline.ends is not None and running and timeline.ends.at <= end:
+        upright(timeline.ends.at, "currentColor", ' stroke-dasharray="3 3" stroke-opacity="0.6"')
+        text(x(timeline.ends.at), 34, "at most" if timeline.ends.at_most else "end", "end", ' opacity="0.75"')
+    if timeline.medals:
+        floor, step = height - 14.0, (_CURVE - 14) / len(timeline.medals)
+        points = [(x(timeline.begin), floor)]
+        for count, (at, _medal) in enumerate(timeline.medals, start=1):
             points += [(x(at), points[-1][1]), (x(at), floor - count * step)]
-        points.append((x(found.now if running else last), points[-1][1]))
+        points.append((x(timeline.now if running else last), points[-1][1]))
         drawn = " ".join(f"{at:.1f},{y:.1f}" for at, y in points)
         parts.append(f'<polyline points="{drawn}" fill="none" stroke="{_NAMED["gold"]}" stroke-width="2"/>')
-        text(_LANE_LABEL - 8, floor - len(found.medals) * step + 4, f"{len(found.medals)}", "end")
+        text(_LANE_LABEL - 8, floor - len(timeline.medals) * step + 4, f"{len(timeline.medals)}", "end")
         text(_LANE_LABEL - 8, floor + 4, "0 medals", "end", ' opacity="0.75"')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_TIMELINE_WIDTH} {height}" role="img"'
