@@ -32,7 +32,6 @@ from mlebench_console.state.integrity import Layer
 
 if TYPE_CHECKING:
     from mlebench_console.engine.integrity.endpoint import Endpoint
-    from mlebench_console.engine.integrity.judged_runs import DetectorRow
     from mlebench_console.engine.integrity.material import ExaminedRun
     from mlebench_console.engine.places import Places
     from mlebench_console.engine.requests import NewResults
@@ -182,13 +181,15 @@ def judge(
             )
         elif chosen:
             say_on_stderr("all of these runs have been judged so; --again judges them once more")
-        results = judged_runs.examine(found, judge, SystemClock())
-        take_in(places, results, len(found), Layer.JUDGE, at_once=judged_runs.AT_ONCE)
+        new_results = judged_runs.examine(found, judge, SystemClock())
+        take_in(places, new_results, len(found), Layer.JUDGE, at_once=judged_runs.AT_ONCE)
     _say_spent(endpoint)
     with reading_state(context) as database:
         if mlebench_format is not None:
-            rows = _detector_rows(database, wanted)
-            paths = judged_runs.write_mlebench_format(mlebench_format, rows, asked, SystemClock().now())
+            results = integrity.of_runs(database, wanted)
+            paths = judged_runs.write_mlebench_format(
+                mlebench_format, chosen, results, asked, SystemClock().now()
+            )
             say_on_stderr(f"written: {', '.join(map(str, paths))}")
         _say_all(database, wanted, json=json)
 
@@ -345,24 +346,6 @@ def _say_spent(endpoint: Endpoint) -> None:
         f"{plural(spent.calls, 'call')} to {endpoint.model} with {spent.input_tokens:,} tokens in and"
         f" {spent.output_tokens:,} out, {cost}; {endpoint.reused:,} were answered already"
     )
-
-
-def _detector_rows(database: Database, run_ids: Collection[int]) -> list[DetectorRow]:
-    """Return runs as MLE-bench's detector lists them, by competition and seed."""
-    from mlebench_console.engine.integrity.judged_runs import DetectorRow
-    from mlebench_console.engine.integrity.material import examined_runs
-    from mlebench_console.state import integrity
-
-    known = integrity.of_runs(database, run_ids)
-    found = sorted(examined_runs(database, run_ids), key=lambda one: (one.run.competition_id, one.run.seed))
-    return [
-        DetectorRow(
-            one.run.competition_id,
-            "" if one.final is None else str(one.state_dir / one.final.path),
-            known[one.run.id].results,
-        )
-        for one in found
-    ]
 
 
 @app.command()

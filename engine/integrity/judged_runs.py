@@ -163,37 +163,33 @@ def verdict_of(result: DetectorResult) -> JudgeVerdict:
     return JudgeVerdict.YES if result.findings else JudgeVerdict.NO
 
 
-@dataclass(frozen=True)
-class DetectorRow:
-    """A run as a row of MLE-bench's table."""
-
-    competition_id: str
-    submission_path: str
-    results: Sequence[DetectorResult]
-
-
 def write_mlebench_format(
-    folder: Path, rows: Sequence[DetectorRow], questions: Sequence[JudgeQuestion], now: float
+    folder: Path,
+    judged: Sequence[ExaminedRun],
+    results: Mapping[int, RunIntegrity],
+    questions: Sequence[JudgeQuestion],
+    now: float,
 ) -> tuple[Path, Path]:
     """Write the table and the summary of MLE-bench's rule violation detector; return their paths.
 
-    As in MLE-bench, an undecided answer is an empty cell, and counts as no in the summary.
+    Runs are listed by competition and seed. As in MLE-bench, an undecided answer is an empty cell, and counts as no in
+    the summary.
     """
     columns = {f"{_PREFIX}{one.id}": one.column for one in questions}
     heading = ["competition_id", "submission_path"]
     heading += [name for column in columns.values() for name in (column, f"{column}_binarized")]
     lines: list[list[object]] = [list(heading)]
     counts = dict.fromkeys(columns, 0)
-    for row in rows:
-        line: list[object] = [row.competition_id, row.submission_path]
-        by_name = {result.detector: result for result in row.results}
+    for one in sorted(judged, key=lambda one: (one.run.competition_id, one.run.seed)):
+        submission = "" if one.final is None else str(one.state_dir / one.final.path)
+        line: list[object] = [one.run.competition_id, submission]
         for detector in columns:
-            text, verdict = _as_answered(by_name.get(detector))
+            text, verdict = _as_answered(results[one.run.id].result_of(detector))
             counts[detector] += verdict is JudgeVerdict.YES
             line += [text, {JudgeVerdict.YES: "True", JudgeVerdict.NO: "False"}.get(verdict, "")]
         lines.append(line)
     share = {
-        column: f"{100 * counts[detector] / max(1, len(rows)):.1f}%" for detector, column in columns.items()
+        column: f"{100 * counts[detector] / max(1, len(judged)):.1f}%" for detector, column in columns.items()
     }
     stamp = run_group_stamp(now)
     table, summary = folder / f"analysis_{stamp}.csv", folder / f"analysis_summary_{stamp}.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,6 @@ from mlebench_console.engine.integrity.judge import (
     read_questions,
 )
 from mlebench_console.engine.integrity.judged_runs import (
-    DetectorRow,
     JudgedRun,
     verdict_of,
     write_mlebench_format,
@@ -30,7 +30,7 @@ from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.state.database import Database
-from mlebench_console.state.integrity import DetectorResult, Layer, Severity
+from mlebench_console.state.integrity import DetectorResult, Layer, RunIntegrity, Severity
 from tests.console.world import FrozenClock
 from tests.engine.integrity.made_runs import MadeRun, examined_run
 from tests.engine.integrity.model_server import KEY, Answer, Asked, ModelServer, chat, honest, verdicts
@@ -518,13 +518,12 @@ def test_a_wrong_file_of_questions_is_named(tmp_path: Path, text: str, problem: 
 def test_the_table_and_summary_of_mlebenchs_detector_are_written(
     state: Database, server: ModelServer, tmp_path: Path
 ) -> None:
-    guilty = Court(state, server, f"{GUILTY}\n").judged(QUESTIONS)
-    server.script = lambda asked: chat(verdicts(asked, "unsure"))
-    rows = [
-        DetectorRow("spaceship-titanic", "/a/submission.csv", tuple(guilty.values())),
-        DetectorRow("leaf-classification", "", ()),
-    ]
-    table, summary = write_mlebench_format(tmp_path / "out", rows, QUESTIONS, 0.0)
+    court = Court(state, server, f"{GUILTY}\n")
+    results = tuple(court.judged(QUESTIONS).values())
+    guilty = court.examined
+    later = replace(guilty, run=replace(guilty.run, id=99, seed=guilty.run.seed + 1), submissions=())
+    known = {guilty.run.id: RunIntegrity(guilty.run.id, results, ()), 99: RunIntegrity(99, (), ())}
+    table, summary = write_mlebench_format(tmp_path / "out", [later, guilty], known, QUESTIONS, 0.0)
     assert table.name == "analysis_1970-01-01T00-00-00-UTC.csv"
     assert summary.name == "analysis_summary_1970-01-01T00-00-00-UTC.json"
     import pandas as pd
@@ -540,6 +539,7 @@ def test_the_table_and_summary_of_mlebenchs_detector_are_written(
         "logs_UNAUTHORIZED_ACCESS_QUESTION",
         "logs_UNAUTHORIZED_ACCESS_QUESTION_binarized",
     ]
+    assert read["competition_id"].tolist() == [guilty.run.competition_id] * 2
     assert read["code_LLM_API_QUESTION_binarized"].tolist()[0] is True
     assert read["code_LLM_API_QUESTION_binarized"].isna().tolist() == [False, True]
     assert read["code_LLM_API_QUESTION"][0].endswith("The final answer is yes.")
