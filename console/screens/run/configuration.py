@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from mlebench_console.competitions.model import edition_named
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Cell
+from mlebench_console.console.fields import REST, Cell, NounField
 from mlebench_console.console.pieces import Line, cells_of, heading
 from mlebench_console.console.roles import Drawing, Role, better_arrow
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.run.pane import Pane, PaneView
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.run import RunFacts, order_facts, read_order
 from mlebench_console.engine.options.sweep import USUAL_VALUES
 from mlebench_console.environment.runner.protocol import Order
@@ -128,8 +128,8 @@ def _settings(facts: RunFacts, order: Order | None, drawing: Drawing) -> Iterabl
 
 
 _CONFIG = (
-    Column[tuple[str, Cell]]("", lambda row: row[0], _CONFIG_NAME, role="dim"),
-    Column[tuple[str, Cell]]("", lambda row: row[1], 10, grows=REST),
+    NounField[tuple[str, Cell]]("name", lambda row, _: row[0], _CONFIG_NAME, title="", role="dim"),
+    NounField[tuple[str, Cell]]("value", lambda row, _: row[1], 10, grows=REST, title=""),
 )
 
 

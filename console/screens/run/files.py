@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
+from mlebench_console.console.fields import NounField
 from mlebench_console.console.pieces import Line
 from mlebench_console.console.roles import Drawing
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.logs import FileScreen
 from mlebench_console.console.screens.run.pane import Pane, PaneView
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.run import MOST_ENTRIES, FileEntry, Listing, RunFacts, read_listing
 
 if TYPE_CHECKING:
@@ -20,27 +21,27 @@ if TYPE_CHECKING:
 
 def _files(listing: Listing, width: int, drawing: Drawing) -> list[Line]:
     """List the attempt's directory; the names are untrusted."""
-    table = Table(_file_columns(drawing), listing.entries, width, drawing)
+    table = Table(_COLUMNS, listing.entries, width, drawing)
     lines = [table.heading(), *(table.line(entry, key=entry.path) for entry in listing.entries)]
     note = f"  only the first {MOST_ENTRIES} are shown"
     return [*lines, Line(((note, "dim"),))] if listing.is_cut else lines
 
 
-def _size_or_kind(entry: FileEntry) -> str:
+def _size_or_kind(entry: FileEntry, _drawing: Drawing) -> str:
     if entry.kind == "folder":  # whose name ends in a slash
         return ""
     return wording.size(entry.bytes) if entry.kind == "file" else entry.kind
 
 
-def _file_columns(drawing: Drawing) -> list[Column[FileEntry]]:
-    def age(entry: FileEntry) -> str:
-        return "" if entry.kind == "folder" else wording.age(drawing.now - entry.changed_at)
+def _changed(entry: FileEntry, drawing: Drawing) -> str:
+    return "" if entry.kind == "folder" else wording.age(drawing.now - entry.changed_at)
 
-    return [
-        Column("name", lambda entry: f"{'  ' * entry.depth}{plain(entry.name)}", 10, grows=80),
-        Column("size", _size_or_kind, 9, right=True, role="dim"),
-        Column("changed", age, 7, right=True, role="dim"),
-    ]
+
+_COLUMNS = (
+    NounField[FileEntry]("name", lambda entry, _: f"{'  ' * entry.depth}{plain(entry.name)}", 10, grows=80),
+    NounField[FileEntry]("size", _size_or_kind, 9, right=True, role="dim"),
+    NounField[FileEntry]("changed", _changed, 7, right=True, role="dim"),
+)
 
 
 class FilesPane(Pane):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.nouns.attempt import ATTEMPT, attempt_rows
 from mlebench_console.console.pieces import foreign, foreign_lines, heading, joined
 from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.screens.run.configuration import configuration_lines
@@ -26,7 +27,7 @@ from mlebench_console.console.screens.run.submissions import (
     scores_of,
     submission_columns,
 )
-from mlebench_console.console.screens.run.timeline import attempt_columns, wait_lines
+from mlebench_console.console.screens.run.timeline import wait_lines
 from mlebench_console.console.tui.widgets.ruler import ruler
 from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.run import RunFacts, UsageCurves, read_usage
@@ -124,9 +125,9 @@ def summary_parts(
         parts["resources"] = [heading("resources", width, drawing.signs), *titles]
     parts["timeline"] = []
     if facts.attempts:
-        attempts = Table(attempt_columns(facts, drawing, brief=True), facts.attempts, width, drawing)
-        latest = facts.attempts[: -_ATTEMPTS - 1 : -1]
-        shown = [attempts.heading(), *map(attempts.line, latest)]
+        made = attempt_rows(facts.run, facts.attempts)
+        attempts = Table(ATTEMPT.fields, made, width, drawing)
+        shown = [attempts.heading(), *map(attempts.line, made[: -_ATTEMPTS - 1 : -1])]
         parts["timeline"] = [heading("attempts", width, drawing.signs), *(line.pieces for line in shown)]
     return parts
 

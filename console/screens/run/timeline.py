@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Forms
+from mlebench_console.console.fields import REST, Forms, NounField
+from mlebench_console.console.nouns.attempt import ATTEMPT, attempt_rows
 from mlebench_console.console.nouns.event import ListedEvent, event_role, event_sign, joined_steps
-from mlebench_console.console.nouns.outcomes import outcome_role
-from mlebench_console.console.nouns.run import state_role
 from mlebench_console.console.pieces import Line, cut, foreign, foreign_lines
 from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.console.screens.run.header import MOST_WRAPPED
 from mlebench_console.console.screens.run.pane import Pane, PaneView
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.run import RunFacts
 from mlebench_console.engine.needs.waits import WaitKind
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.lifecycle import RunState
-from mlebench_console.state.records import Attempt
 
 if TYPE_CHECKING:
     from mlebench_console.console.views.code import Wanted
@@ -30,10 +28,12 @@ _EVIDENCE_LINES = 6
 
 def _timeline(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
     """List attempts with the evidence of how they ended, then events, newest first."""
-    attempts = Table(attempt_columns(facts, drawing), facts.attempts, width, drawing)
+    rows = attempt_rows(facts.run, facts.attempts)
+    attempts = Table(ATTEMPT.fields, rows, width, drawing)
     lines = [attempts.heading()]
-    for attempt in reversed(facts.attempts):
-        lines.append(attempts.line(attempt, key=("attempt", attempt.number)))
+    for each in reversed(rows):
+        attempt = each.attempt
+        lines.append(attempts.line(each, key=("attempt", ATTEMPT.key(each))))
         for row in attempt.evidence.splitlines()[:_EVIDENCE_LINES]:
             if row.strip() == attempt.failure_text.strip():
                 continue
@@ -50,16 +50,16 @@ def event_lines(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
     def parts(one: ListedEvent) -> list[str]:
         return foreign_lines(one.words, width - _BEFORE_EVENT, MOST_WRAPPED) or [""]
 
-    def what(one: ListedEvent) -> Forms:
+    def what(one: ListedEvent, _drawing: Drawing) -> Forms:
         words: Pieces = ((parts(one)[0], event_role(one)),)
         return Forms(
             [*([(*words, (f" {drawing.signs.dot} {one.ended}", "dim"))] if one.ended else []), words]
         )
 
-    columns: list[Column[ListedEvent]] = [
-        Column("events", lambda one: wording.day_and_time(one.event.at), 11, role="dim"),
-        Column("", lambda one: event_sign(one, drawing.signs), 3, gap=1),
-        Column("", what, 10, grows=REST, gap=1),
+    columns: list[NounField[ListedEvent]] = [
+        NounField("events", lambda one, _: wording.day_and_time(one.event.at), 11, role="dim"),
+        NounField("sign", lambda one, drawing: event_sign(one, drawing.signs), 3, title="", gap=1),
+        NounField("what", what, 10, grows=REST, title="", gap=1),
     ]
     table = Table(columns, found, width, drawing)
     lines = [table.heading()]
@@ -72,46 +72,6 @@ def event_lines(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
 
 # What stands before the words of an event.
 _BEFORE_EVENT = 18
-
-
-def _what_came(attempt: Attempt, *, brief: bool) -> Pieces:
-    what = attempt.failure_text
-    if attempt.outcome:
-        what = wording.OUTCOME_WORDS[attempt.outcome]
-    elif attempt.failure_class is not None and (brief or not what):
-        what = wording.FAILURE_WORDS[attempt.failure_class]
-    role = outcome_role(attempt.outcome) if attempt.outcome else "bad"
-    return ((what + (" (re-roll)" if attempt.reroll else ""), role),)
-
-
-def attempt_columns(facts: RunFacts, drawing: Drawing, *, brief: bool = False) -> list[Column[Attempt]]:
-    """Return the columns for the attempts of a run; the last one may be live or waiting for a node.
-
-    With `brief`, causes are left to the lines around the table.
-    """
-
-    def is_live(attempt: Attempt) -> bool:
-        return facts.run.is_live and attempt.ended_at is None and attempt is facts.attempts[-1]
-
-    def took(attempt: Attempt) -> str:
-        ended = drawing.now if is_live(attempt) else attempt.ended_at
-        return "" if ended is None or attempt.started_at is None else wording.span(ended - attempt.started_at)
-
-    def what(attempt: Attempt) -> Pieces:
-        if not is_live(attempt):
-            return _what_came(attempt, brief=brief)
-        if (wait := facts.job_wait) is not None:
-            words = "waits" if brief else wording.waits(wait, drawing.now)
-            return ((words, "warn" if wait.needs_person else "text"),)
-        return ((facts.run.state.value, state_role(facts.run)),)
-
-    return [
-        Column("attempt", lambda attempt: str(attempt.number), 7),
-        Column("began", lambda attempt: wording.day_and_time(attempt.created_at), 11, role="dim"),
-        Column("took", took, 6, role="dim"),
-        Column("ended", wording.how_it_ended, 8, grows=22, drop=1, role="dim"),
-        Column("what", what, 10, grows=REST),
-    ]
 
 
 def _stopped(facts: RunFacts) -> list[Line]:
