@@ -178,7 +178,9 @@ async def test_two_experiments_are_compared_by_competition(opened: OpenConsole) 
 async def test_what_names_are_worth_is_told_where_one_had_none(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="board") as console:
         assert console.world is not None
-        without_names = "UPDATE sweeps SET spec = json_set(spec, '$.obfuscated', json('true')) WHERE id = ?"
+        without_names = (
+            "UPDATE sweeps SET spec = json_set(spec, '$.conditions.obfuscated', json('true')) WHERE id = ?"
+        )
         with console.world.database.transaction():
             console.world.database.execute(without_names, ("openhands-lite",))
         await on_board(console, "space", "j", "c")

@@ -266,7 +266,7 @@ async def test_what_was_said_before_does_not_cover_the_command_line(opened: Open
         await console.press("d")
         await console.sees("mark two runs to compare them")
         await console.press("colon")
-        await console.sees("Queue runs again")
+        await console.sees("Queue ended runs again")
         await console.misses("mark two runs to compare them")
 
 
