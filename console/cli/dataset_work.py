@@ -21,8 +21,10 @@ from rich.table import Table
 from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
 from mlebench_console.console.cli.engine import engine_for
-from mlebench_console.console.cli.output import say, say_on_stderr
-from mlebench_console.console.nouns.dataset import DatasetRow, dataset_rows
+from mlebench_console.console.cli.output import drawing, say, say_on_stderr
+from mlebench_console.console.fields import text_of
+from mlebench_console.console.nouns.dataset import DATASET, DatasetRow, dataset_rows
+from mlebench_console.console.pieces import bar
 from mlebench_console.console.rates import Rates
 from mlebench_console.console.sanitize import plain
 from mlebench_console.engine.control import (
@@ -41,16 +43,18 @@ from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.state import events
 from mlebench_console.state.database import exists, open_for_reading
 from mlebench_console.state.event_records import DatasetPruned, DatasetVerified, Event
-from mlebench_console.state.records import DatasetState, DatasetStep, VerificationKind
+from mlebench_console.state.records import DatasetState, VerificationKind
 
 _POLL_SECONDS = 0.25
 _STARTED_AGAIN = "The engine has ended; it is started again, and continues."
 _ANSWER_SECONDS = 600.0
-_BAR_CELLS = 16
 _MOST_ROWS = 12
+_BAR_CELLS = 8
 _MOST_EVENTS = 10_000
 _FAILED = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 
+# What is shown of each dataset while it is being prepared or verified.
+_PROGRESS = DATASET.columns("competition step done amount rate left note")
 # Takes how far all datasets are now, and shows it.
 Display = Callable[[Sequence[DatasetRow]], None]
 
@@ -255,43 +259,33 @@ def progress_display(
     if json or not sys.stdout.isatty():
         yield show_nothing if json else lines
         return
-    rates = Rates()
+    # The display replaces the output, whose encoding says which signs it takes.
+    rates, begun = Rates(), drawing()
     ended: set[str] = set()
 
     def show(seen: Sequence[DatasetRow]) -> None:
         going = [row for row in seen if is_open(row)]
         waiting = [row for row in going if row.step is None]
-        table = Table.grid(padding=(0, 2))
+        table, how = Table.grid(padding=(0, 2)), replace(begun, now=time.time())
         shown = [row for row in going if row.step or row.problem]
+        if shown:
+            table.add_row(*(field.heading for field in _PROGRESS))
         for row in sorted(shown, key=lambda row: row.step is None)[:_MOST_ROWS]:
-            name = plain(row.competition_id, limit=44)
-            if row.step is None:
-                table.add_row(name, "waiting", plain(row.problem, limit=60))
-            else:
-                table.add_row(name, *_cells(row.step, rates))
+            if row.going is None:
+                table.add_row(plain(row.competition_id, limit=44), "waiting", plain(row.problem, limit=60))
+                continue
+            step = row.going
+            pace = rates.measure((*row.key, step.name), step.done, step.total, how.now)
+            paced = replace(row, pace=pace)
+            table.add_row(*(plain(text_of(field.cell(paced, how)), limit=44) for field in _PROGRESS))
         just_ended = [row for row in seen if row.competition_id not in ended and not is_open(row)]
         lines(just_ended)
         for row in just_ended:
             ended.add(row.competition_id)
-            table.add_row(plain(row.competition_id, limit=44), "done", "█" * _BAR_CELLS)
+            table.add_row(plain(row.competition_id, limit=44), "done", bar(1.0, _BAR_CELLS, how.signs)[0])
         table.add_row(f"{len(ended)} of {len(seen)} done, {len(waiting)} waiting")
         live.update(table)
 
     console = Console(highlight=False, markup=False, emoji=False)
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         yield show
-
-
-def _cells(step: DatasetStep, rates: Rates) -> tuple[str, ...]:
-    """Return the progress of a step, with its rate since it was last measured."""
-    pace = rates.measure((step.competition_id, step.name), step.done, step.total, time.monotonic())
-    count = wording.size if step.unit == "bytes" else "{:,.0f}".format
-    bar = amount = rate = ""
-    if step.total:
-        full = min(_BAR_CELLS, step.done * _BAR_CELLS // step.total)
-        bar = "█" * full + "·" * (_BAR_CELLS - full)
-        amount = f"{count(step.done)} of {count(step.total)}"
-    if pace.rate:
-        left = "" if pace.eta is None else f", {wording.duration(pace.eta)} left"
-        rate = f"{count(pace.rate)}/s{left}"
-    return step.name, bar, amount, rate, plain(step.note, limit=40)

@@ -265,6 +265,20 @@ def pace_words(step: DatasetStep, pace: Pace) -> tuple[str, str]:
     return rate, "" if pace.eta is None else wording.span(pace.eta)
 
 
+def amount_words(step: DatasetStep) -> str:
+    """Write how much of a step is done, and of one that does not go on only of how much; empty while unknown."""
+    if not step.total:
+        return ""
+    if step.unit != "bytes":
+        return f"{step.done:,} of {step.total:,}"
+    done = f"{wording.size(step.done)} of " if step.state is StepState.WORKING else ""
+    return f"{done}{wording.size(step.total)}"
+
+
+def _amount(row: DatasetRow, _drawing: Drawing) -> str:
+    return "" if row.going is None else amount_words(row.going)
+
+
 def _competition(row: DatasetRow, drawing: Drawing) -> Cell:
     if row.edition == "v1":
         return row.competition_id
@@ -367,6 +381,7 @@ DATASET = Noun[DatasetRow](
         NounField("step", _step, 9, grows=9),
         NounField("count", _count, 3, title="", drop=2, gap=1),
         NounField("done", _done, 13, title="", gap=1),
+        NounField("amount", _amount, 18, right=True),
         NounField("rate", _rate, 9, drop=3, right=True, gap=1, role="dim"),
         NounField("left", _left, 5, drop=5, right=True, gap=1),
         NounField(

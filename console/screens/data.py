@@ -19,6 +19,7 @@ from mlebench_console.console.nouns.dataset import (
     ACCESS_ROLES,
     DATASET,
     DatasetRow,
+    amount_words,
     draw_state,
     pace_words,
     size_text,
@@ -192,7 +193,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
 
     CONTEXTS = ("data", "list")
     MODE = "data"
-    FILTER_HINT = "words of name, split, state, edition or access, ! negates"
+    FILTER_HINT = "words, state:failed split:low edition:v1 access:rules, ! negates"
 
     def __init__(self) -> None:
         super().__init__()
@@ -426,7 +427,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         # Checksums, files and events share the remaining lines.
         most = max(3, (height - 10) // 4) if self.has_detail else 3
         text_lines = 6 if self.has_detail else 2
-        detail = _Detail(row, self.detail, self.app.drawing, width, most=most, text_lines=text_lines)
+        detail = DatasetPane(row, self.detail, self.app.drawing, width, most=most, text_lines=text_lines)
         return (title, *detail.lines(height - 1 if self.has_detail else 0))
 
     def draw_detail(self) -> None:
@@ -490,7 +491,7 @@ class DatasetScreen(_DatasetsScreen):
         self.header.show(joined(title, ("   ", "text"), self.size.width))
         lines = self.line_list
         width = lines.line_width
-        detail = _Detail(row, self.detail, drawing, width, most=1000, text_lines=10)
+        detail = DatasetPane(row, self.detail, drawing, width, most=1000, text_lines=10)
         shown = enumerate(detail.lines(max(1, lines.size.height)))
         lines.show([Line(line, key=place, selectable=bool(line)) for place, line in shown])
 
@@ -558,7 +559,7 @@ _FILE_NAME = 46
 
 
 @dataclass(frozen=True)
-class _Detail:
+class DatasetPane:
     """One dataset as lines: what a person has to do, steps, log, checksums, files, folder.
 
     Attributes:
@@ -645,11 +646,8 @@ class _Detail:
         if is_going and step.total:
             full, empty = bar(min(1.0, step.done / step.total), _BAR, self.drawing.signs)
             pieces += [(full, "running"), (empty, "faint"), (f" {step.done / step.total:4.0%}  ", "text")]
-        if step.unit == "bytes" and step.total:
-            of = f"{wording.size(step.done)} of " if is_going else ""
-            pieces.append((f"{of}{wording.size(step.total)}  ", "text"))
-        elif step.total:
-            pieces.append((f"{step.done:,} of {step.total:,}  ", "text"))
+        if amount := amount_words(step):
+            pieces.append((f"{amount}  ", "text"))
         if is_going:
             rate, eta = pace_words(step, self.row.pace)
             pieces.append((f"{rate}{f', {eta} left' if eta else ''}  " if rate else "", "dim"))
