@@ -47,6 +47,7 @@ from mlebench_console.environment.gateway.records import (
     estimated_tokens,
     new_id,
 )
+from mlebench_console.foundation.backoff import seconds_asked
 
 MAX_REQUEST_BYTES = 64 << 20
 MAX_HELD_BYTES = 256 << 20  # of the bodies of all requests together
@@ -458,7 +459,7 @@ class Gateway:
                 proxy=_proxy_to(call.provider.url),
             ) as upstream:
                 call.status = upstream.status
-                call.retry_after = _seconds(upstream.headers.get("Retry-After"))
+                call.retry_after = seconds_asked(upstream.headers.get("Retry-After"))
                 if upstream.status in (401, 403) or 300 <= upstream.status < 400:
                     # An agent can't correct this, and some providers quote parts of the key in their answer.
                     problem = f"The provider answers the operator's key with status {upstream.status}."
@@ -624,13 +625,6 @@ def _returned_headers(upstream: aiohttp.ClientResponse) -> dict[str, str]:
         for name, value in upstream.headers.items()
         if name.lower() in _RETURNED_HEADERS or name.lower().startswith(_RETURNED_PREFIXES)
     }
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        return max(0.0, float(text)) if text is not None else None
-    except ValueError:
-        return None  # a date, which clients read themselves
 
 
 async def _limited(upstream: aiohttp.ClientResponse, limit: int) -> bytes:

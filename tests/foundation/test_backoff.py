@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
 import pytest
 
-from mlebench_console.foundation.backoff import Backoff, is_due
+from mlebench_console.foundation.backoff import Backoff, is_due, seconds_asked
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,26 @@ def test_what_has_failed_for_some_time_waits_as_long_again(failing_for: float, s
 )
 def test_a_time_beyond_the_longest_wait_is_of_a_wrong_clock(retry_at: float | None, due: bool) -> None:
     assert is_due(retry_at, 100.0, longest=30.0) is due
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("7", 7.0),
+        (" 1.5 ", 1.5),
+        ("-3", 0.0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+    ],
+)
+def test_a_retry_after_header_asks_for_seconds_or_names_a_date(
+    header: str | None, seconds: float | None
+) -> None:
+    assert seconds_asked(header) == seconds
+
+
+def test_a_date_that_is_to_come_is_waited_for() -> None:
+    in_a_minute = format_datetime(datetime.now(UTC) + timedelta(minutes=1), usegmt=True)
+    assert seconds_asked(in_a_minute) == pytest.approx(60, abs=5)
