@@ -173,9 +173,9 @@ def judge(
             about = (
                 f"{read:,} of {there:,} windows of {plural(len(found), 'run')}:"
                 f" about {plural(estimate.calls, 'call')} to {endpoint.model},"
-                f" of which {estimate.kept:,} are answered already"
+                f" of which {estimate.cached:,} are answered already"
             )
-            new = estimate.calls - estimate.kept
+            new = estimate.calls - estimate.cached
             _agree_to_cost(
                 about, endpoint, new, estimate.input_tokens, tokens_out=estimate.output_tokens, yes=yes
             )

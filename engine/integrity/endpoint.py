@@ -113,7 +113,7 @@ class Endpoint:
         self,
         model: Model,
         prices: PriceTable,
-        kept: Path,
+        cache: Path,
         *,
         budget: float | None = None,
         jobs: int = 4,
@@ -124,7 +124,7 @@ class Endpoint:
         Args:
             model: the model to call.
             prices: of its tokens.
-            kept: the cache folder.
+            cache: the folder of its answers.
             budget: the limit for the cost of all new answers, in US dollars.
             jobs: how many calls are sent at the same time.
             sleep: waits before a retry.
@@ -140,7 +140,7 @@ class Endpoint:
             )
         self.model = model
         self._prices = prices
-        self._kept = kept
+        self._cache = cache
         self._ledger = Ledger(Budget(usd=budget), prices)
         self._budget = budget
         self._free = asyncio.Semaphore(jobs)
@@ -166,11 +166,11 @@ class Endpoint:
         content = msgspec.json.encode([self.model.provider.url, self.model.name, asked], order="sorted")
         return hashlib.sha256(content).hexdigest()
 
-    def is_kept(self, key: str) -> bool:
+    def is_cached(self, key: str) -> bool:
         """Return whether an answer is cached."""
         return self._path(key).exists()
 
-    def kept_answer(self, key: str) -> Json | None:
+    def cached_answer(self, key: str) -> Json | None:
         """Return a cached answer, and count it; None where there is none."""
         path = self._path(key)
         if not path.exists():
@@ -180,7 +180,7 @@ class Endpoint:
         self.reused += 1
         return answer
 
-    def keep(self, key: str, answer: Json) -> None:
+    def cache(self, key: str, answer: Json) -> None:
         """Cache an answer, so that it is not paid for again."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -300,7 +300,7 @@ class Endpoint:
         return self._prices.cost([(name, usage)])
 
     def _path(self, key: str) -> Path:
-        return self._kept / key[:2] / f"{key}.json"
+        return self._cache / key[:2] / f"{key}.json"
 
 
 class _Temporary(NoAnswer):

@@ -194,7 +194,7 @@ class ProbabilityReader:
     def estimate(self, documents: Iterable[Document]) -> tuple[int, int]:
         """Count the calls and tokens that documents need from a server that returns probabilities of a prompt."""
         pieces = [piece for one in documents for piece in _pieces(one.text)]
-        left = [piece for piece in pieces if not self._endpoint.is_kept(self._key(piece))]
+        left = [piece for piece in pieces if not self._endpoint.is_cached(self._key(piece))]
         return len(left), sum(estimated_tokens(len(piece.text)) for piece in left)
 
     async def familiarity(self, document: Document) -> DocumentFamiliarity:
@@ -212,13 +212,13 @@ class ProbabilityReader:
         """Return the probabilities of a document's tokens, or of sampled places in it."""
         found: list[float] = []
         for piece in _pieces(document.text):
-            kept = self._endpoint.kept_answer(self._key(piece))
-            if kept is None and self.method is not Method.PLACES:
-                kept = await self._of_prompt(piece)
-            if kept is None:
+            cached = self._endpoint.cached_answer(self._key(piece))
+            if cached is None and self.method is not Method.PLACES:
+                cached = await self._of_prompt(piece)
+            if cached is None:
                 return await self._of_places(document.text)
-            self.method = self.method or Method(kept["method"])
-            found += [float(one) for one in kept["probabilities"]]
+            self.method = self.method or Method(cached["method"])
+            found += [float(one) for one in cached["probabilities"]]
         return found
 
     def _key(self, piece: _Piece) -> str:
@@ -242,9 +242,9 @@ class ProbabilityReader:
             found = read(answer, piece)
             if found is not None:
                 self.method = method
-                kept = {"method": method, "probabilities": [round(one, 6) for one in found]}
-                self._endpoint.keep(self._key(piece), kept)
-                return kept
+                cached = {"method": method, "probabilities": [round(one, 6) for one in found]}
+                self._endpoint.cache(self._key(piece), cached)
+                return cached
         if self.method is not None:
             raise NoAnswer("it no longer returns the probabilities of a prompt")
         self.method = Method.PLACES
@@ -259,9 +259,9 @@ class ProbabilityReader:
     async def _of_place(self, text: str, start: int) -> float:
         before, after = text[max(0, start - _PIECE) : start], text[start : start + 200]
         key = self._endpoint.key_of({"version": _VERSION, "before": before, "after": after})
-        kept = self._endpoint.kept_answer(key)
-        if kept is not None:
-            return float(kept["probability"])
+        cached = self._endpoint.cached_answer(key)
+        if cached is not None:
+            return float(cached["probability"])
         top = self._top
         try:
             answer = await self._next_token(before, top)
@@ -277,7 +277,7 @@ class ProbabilityReader:
             probability = math.exp(min(0.0, float(logprobs[max(true, key=len)]))) if true else 0.0
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise NoAnswer("it returns no probabilities (logprobs)") from None
-        self._endpoint.keep(key, {"probability": round(probability, 6)})
+        self._endpoint.cache(key, {"probability": round(probability, 6)})
         return probability
 
     async def _next_token(self, before: str, top: int) -> Json:

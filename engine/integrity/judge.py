@@ -515,12 +515,12 @@ class JudgingEstimate:
     """The calls, tokens and cost of judging, estimated before it starts.
 
     Attributes:
-        kept: how many of the calls have cached answers and cost nothing.
+        cached: how many of the calls have cached answers and cost nothing.
         dollars: None where the model's price is not known.
     """
 
     calls: int
-    kept: int
+    cached: int
     input_tokens: int
     output_tokens: int
     dollars: float | None
@@ -562,19 +562,19 @@ class Judge:
 
     def estimate(self, windows: Iterable[Window]) -> JudgingEstimate:
         """Estimate the effort of judging windows; how often the readings disagree is a guess."""
-        calls = kept = tokens = 0
+        calls = cached = tokens = 0
         for window in windows:
             questions = self._questions_about(window)
             for framing in _FRAMINGS[:_PASSES] if questions else ():
                 prompt = _Prompt(window, questions, framing)
                 calls += 1
-                if self.endpoint.is_kept(self.endpoint.key_of(prompt.asked)):
-                    kept += 1
+                if self.endpoint.is_cached(self.endpoint.key_of(prompt.asked)):
+                    cached += 1
                 else:
                     tokens += estimated_tokens(prompt.characters)
-        asked, more = calls - kept, 1 + _THIRD_SHARE
+        asked, more = calls - cached, 1 + _THIRD_SHARE
         read, written = round(tokens * more), round(asked * _USUAL_ANSWER_TOKENS * more)
-        return JudgingEstimate(calls, kept, read, written, self.endpoint.cost_of(read, written))
+        return JudgingEstimate(calls, cached, read, written, self.endpoint.cost_of(read, written))
 
     def _questions_about(self, window: Window) -> tuple[JudgeQuestion, ...]:
         return tuple(one for one in self.questions if one.reads in (window.kind, "both"))
@@ -630,17 +630,17 @@ class Judge:
         key = self.endpoint.key_of(prompt.asked)
         dollars: float | None = 0.0
         try:
-            kept = self.endpoint.kept_answer(key)
-            if kept is None:
+            cached = self.endpoint.cached_answer(key)
+            if cached is None:
                 answer, dollars = await self._ask(prompt)
                 text = _text_of(self.endpoint.model.chat_api, answer)
             else:
-                text, dollars = str(kept.get("text", "")), kept.get("usd")
+                text, dollars = str(cached.get("text", "")), cached.get("usd")
             answers = _parsed(text)
             if answers is None:
                 raise NoAnswer("its answer does not have the requested form")
-            if kept is None:
-                self.endpoint.keep(key, {"text": text, "usd": dollars})
+            if cached is None:
+                self.endpoint.cache(key, {"text": text, "usd": dollars})
         except (NoAnswer, OverBudget) as failure:
             opinion = _Opinion(JudgeVerdict.UNSURE, str(failure), has_answered=False)
             return _Reading({one.id: opinion for one in prompt.questions}, dollars=dollars)
