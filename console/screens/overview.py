@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Any
 
 from rich.cells import cell_len
 from textual.widget import Widget
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import causes, runs
-from mlebench_console.console.fields import REST, Forms, Rest, natural
+from mlebench_console.console.fields import REST, Cell, Forms, NounField, Rest, Row, natural
 from mlebench_console.console.nouns.cause import group_text, splits_of
 from mlebench_console.console.nouns.competition import ORDER
 from mlebench_console.console.nouns.costs import cost_forms
@@ -36,13 +37,13 @@ from mlebench_console.console.pieces import (
     told_apart,
     width_of,
 )
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.overview import Happening, Overview, overview
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.needs.causes import CauseGroup, CauseKind, cause_now, recorded_cause
@@ -138,12 +139,11 @@ class OverviewScreen(ConsoleScreen):
         """Draw the list for the current time."""
         if self._found is None:
             return
-        shown, now = self.query_one("#all", LineList), self.app.now()
+        shown = self.query_one("#all", LineList)
         self._listed = self.app.needs_of(self._found.needs)
-        keys = self.app.drawing.keys
-        drawing = _Drawing(self._found, shown.line_width, now, self.app.signs, keys, self.app.engine)
+        lines = _OverviewLines(self._found, shown.line_width, self.app.drawing, self.app.engine)
         opened = _Opened(self._opened, self._with_acknowledged, self._with_older)
-        shown.show(drawing.lines(self._listed, opened, shown.size.height))
+        shown.show(lines.lines(self._listed, opened, shown.size.height))
         if not self._has_begun:
             self._begin(shown)
         self.refresh_frame()
@@ -426,19 +426,17 @@ _DAY, _SOON = 86_400.0, 6 * 3600.0
 
 
 @dataclass(frozen=True)
-class _Drawing:
+class _OverviewLines:
     """Draws the overview as lines: sweeps, needs, recent events."""
 
     found: Overview
     width: int
-    now: float
-    signs: Signs
-    keys: Callable[[str], str]
+    drawing: Drawing
     engine: EngineStatus | None
 
     def lines(self, listed: Needs, opened: _Opened, height: int) -> list[Line]:
         """Return the lines of all parts: sweeps, needs, agents' own failures, recent events."""
-        found, signs = self.found, self.signs
+        found, signs = self.found, self.drawing.signs
         lines = [Line(heading("sweeps", self.width, signs)), *self._sweeps(opened, height)]
         count = str(len(listed.needed)) if listed.needed else ""
         lines += [Line(), Line(heading("needs you", self.width, signs, note=count))]
@@ -454,7 +452,7 @@ class _Drawing:
         if listed.acknowledged and opened.acknowledged:
             lines += [_note("acknowledged:"), *self._needs(listed.acknowledged, opened, table)]
         elif listed.acknowledged:
-            shows = f"{self.keys('overview.acknowledged')} shows them"
+            shows = f"{self.drawing.keys('overview.acknowledged')} shows them"
             lines.append(_note(f"{len(listed.acknowledged)} acknowledged: {shows}"))
         if listed.own:
             failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
@@ -478,7 +476,7 @@ class _Drawing:
         # A single hidden sweep is shown: a line about it would take the same room.
         hidden = set() if opened.older or len(hidden) == 1 else hidden
         sweeps = [sweep for sweep in self.found.sweeps if sweep.sweep.id not in hidden]
-        signs = self.signs
+        signs = self.drawing.signs
         with_costs = any(one.sweep.id in self.found.costs for one in sweeps)
         wide = self.width >= _WIDE + _OF_COSTS * with_costs
         with_notes = self.width >= _WITH_COUNTS and any(map(self._noted, sweeps))
@@ -500,33 +498,33 @@ class _Drawing:
             forms = told_apart(sweep.sweep.id, names, _SHORTEST_NAME, signs.ellipsis)
             return Forms([((text, "text"), *mark) for text in forms])
 
-        columns: list[Column[SweepStanding]] = [
-            Column("", name, _SHORTEST_NAME, grows=40),
-            Column("", lambda sweep: _bar_of(sweep, bar, signs), bar),
-            Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
-            Column("", lambda sweep: self._medals(sweep, wide=wide), 12, grows=60 if wide else 34, gap=1),
-            *([Column("", counts, 12, grows=72, drop=1)] if with_counts else []),
-            *([Column("", self._noted, 4, grows=32, drop=3, role="accent")] if with_notes else []),
-            *([Column("", self._costs, 11, grows=52, drop=2)] if with_costs else []),
-            Column("", self._when, 19),
+        columns: list[NounField[SweepStanding]] = [
+            _column(name, _SHORTEST_NAME, grows=40),
+            _column(lambda sweep: _bar_of(sweep, bar, signs), bar),
+            _column(lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
+            _column(lambda sweep: self._medals(sweep, wide=wide), 12, grows=60 if wide else 34, gap=1),
+            *([_column(counts, 12, grows=72, drop=1)] if with_counts else []),
+            *([_column(self._noted, 4, grows=32, drop=3, role="accent")] if with_notes else []),
+            *([_column(self._costs, 11, grows=52, drop=2)] if with_costs else []),
+            _column(self._when, 19),
         ]
-        table = Table(columns, sweeps, self.width, signs)
+        table = Table(columns, sweeps, self.width, self.drawing)
         lines: list[Line] = []
         for sweep in sweeps:
             lines.append(table.line(sweep, key=Target("sweep", sweep.sweep.id)))
             if two_lines(sweep):
                 lines.append(Line(self._second_line(sweep)))
         if len(over) > 2 and (hidden or opened.older):
-            more = f"{len(hidden):,} more are over: {self.keys('overview.open')} shows them"
-            less = f"{self.keys('overview.open')} hides those that have been over for long"
+            more = f"{len(hidden):,} more are over: {self.drawing.keys('overview.open')} shows them"
+            less = f"{self.drawing.keys('overview.open')} hides those that have been over for long"
             text = more if hidden else less
             lines.append(replace(_note(text), key=Target(_OLDER), selectable=True))
-        launch, demo = self.keys("app.launch"), "'mlebench-console demo' shows one on made-up data"
+        launch, demo = self.drawing.keys("app.launch"), "'mlebench-console demo' shows one on made-up data"
         return lines or [_note(f"no sweep yet: {launch} launches one, {demo}")]
 
     def _medals(self, sweep: SweepStanding, *, wide: bool) -> Forms:
         """Return its medals; short if a second line shows them in full."""
-        forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
+        forms = wording.medals(sweep.interim, sweep.any_medal, self.drawing.signs.plus_minus)
         has_second = not wide and not sweep.is_over
         demo: Pieces = (("demo ", "warn"),) if sweep.counts.demo else ()
         return Forms([(*demo, (text, "text")) for text in (forms[-1:] if has_second else forms)])
@@ -535,7 +533,7 @@ class _Drawing:
         """Return the number of runs by outcome or state, with the signs of the bar."""
         groups: list[Pieces] = []
         for kind, count in sweep.tally.items():
-            sign, role = draw_kind(kind, self.signs)
+            sign, role = draw_kind(kind, self.drawing.signs)
             groups.append(((f"{sign}{count}", role),))
         between: Piece = (" ", "text")
         # All of them or none: a part could be mistaken for all.
@@ -547,7 +545,7 @@ class _Drawing:
 
     def _second_line(self, sweep: SweepStanding) -> Pieces:
         """Return the counts of its runs, and the bounds of the final medal rate: the first line has the medals."""
-        forms = wording.medal_bounds(sweep.interim, sweep.any_medal, self.signs.plus_minus)
+        forms = wording.medal_bounds(sweep.interim, sweep.any_medal, self.drawing.signs.plus_minus)
         room = self.width - 4
         *waiting, counts, _none = self._counts(sweep).forms
         # Why runs wait costs words of the bounds, but not the bounds.
@@ -561,17 +559,17 @@ class _Drawing:
             forms_with_note = [(*form, ("   ", "text"), noted) for form in medals]
             bounds = medals[-1]
             if room - width_of(bounds) - 3 >= _SHORTEST_NOTE:
-                short = cut(forms_with_note[-1], room, self.signs.ellipsis)
+                short = cut(forms_with_note[-1], room, self.drawing.signs.ellipsis)
             else:
                 # A few letters say less than the sign alone.
-                short = fitting([(*bounds, (f"   {self.signs.noted}", "accent")), bounds], room)
+                short = fitting([(*bounds, (f"   {self.drawing.signs.noted}", "accent")), bounds], room)
             line = fitting([*forms_with_note[:-1], short], room)
         return (("    ", "text"), *line)
 
     def _noted(self, sweep: SweepStanding) -> str:
         """Return its tags and its note."""
         text = wording.annotation(sweep.sweep)
-        return f"{self.signs.noted} {text}" if text else ""
+        return f"{self.drawing.signs.noted} {text}" if text else ""
 
     def _costs(self, sweep: SweepStanding) -> Forms | str:
         costs = self.found.costs.get(sweep.sweep.id)
@@ -583,42 +581,45 @@ class _Drawing:
 
     def _when(self, sweep: SweepStanding) -> Pieces:
         if sweep.sweep.state is SweepState.PAUSED:
-            return ((f"{self.signs.paused} paused", "warn"),)
+            return ((f"{self.drawing.signs.paused} paused", "warn"),)
         if sweep.ended == sweep.counts.total:
-            return ((f"{self.signs.done} done", "good"),)
+            return ((f"{self.drawing.signs.done} done", "good"),)
         if sweep.sweep.state is SweepState.STOPPED:
-            return ((f"{self.signs.stopped} stopped", "dim"),)
+            return ((f"{self.drawing.signs.stopped} stopped", "dim"),)
         if self._is_engine_down:
             return (("engine is down", "warn"),)
-        return ((wording.sweep_end(sweep.end(self.engine), self.now), "dim"),)
+        return ((wording.sweep_end(sweep.end(self.engine), self.drawing.now), "dim"),)
 
     def _table_of(self, shown: Sequence[Need]) -> Table[Need]:
         """Return the table of needs, with the same layout in all parts of the screen."""
 
         def role(need: Need) -> Role:
-            if need.is_acknowledged(self.now):
+            if need.is_acknowledged(self.drawing.now):
                 return "dim"
             return "bad" if need.is_bad else "warn"
 
         def sign(need: Need) -> Pieces:
             group = need.group
             if group is None:
-                return ((self.signs.failed, role(need)),)
+                return ((self.drawing.signs.failed, role(need)),)
             if group.kind in _LIVE_LETTERS:
-                return ((self.signs.running + _LIVE_LETTERS[group.kind], role(need)),)
+                return ((self.drawing.signs.running + _LIVE_LETTERS[group.kind], role(need)),)
             kind = group.runs[0].failure_class
             return (
-                (self.signs.failed + ("?" if kind is None else wording.FAILURE_LETTERS[kind]), role(need)),
+                (
+                    self.drawing.signs.failed + ("?" if kind is None else wording.FAILURE_LETTERS[kind]),
+                    role(need),
+                ),
             )
 
         def what(need: Need) -> Pieces | Rest:
             if need.group is None:
                 return Rest(((self._parts(need)[0], role(need)),))
-            return ((_text_of(need.group, self.now), role(need)),)
+            return ((_text_of(need.group, self.drawing.now), role(need)),)
 
         def count(need: Need) -> str:
             number = 0 if need.group is None else len(need.group.runs)
-            return f"{self.signs.times}{number:,}" if number > 1 else ""
+            return f"{self.drawing.signs.times}{number:,}" if number > 1 else ""
 
         def sweep(need: Need) -> str:
             known = need.group.sweep_ids if need.group is not None else ()
@@ -642,12 +643,12 @@ class _Drawing:
             group = need.group
             if group is None:
                 return what(need)
-            text, name, sweep_name = _text_of(group, self.now), which(need), sweep(need)
+            text, name, sweep_name = _text_of(group, self.drawing.now), which(need), sweep(need)
             # The sweep is left out first, then the end of a name before its seed, then all of it.
             only = group.runs[0] if len(group.runs) == 1 else None
             begin, seed = (name, "") if only is None else (only.competition_id, f" s{only.seed}")
             widths = range(cell_len(begin) - 1, 9, -1)
-            cuts = [fit(begin, cells, ellipsis=self.signs.ellipsis) + seed for cells in widths]
+            cuts = [fit(begin, cells, ellipsis=self.drawing.signs.ellipsis) + seed for cells in widths]
             behind = [f"  {name}  {sweep_name}", f"  {name}", *(f"  {each}" for each in cuts), ""]
             return Forms([((text, role(need)), (each, "dim")) for each in behind])
 
@@ -655,39 +656,39 @@ class _Drawing:
             return max((cell_len(cell(one)) for one in shown), default=0)
 
         def hint(need: Need) -> Forms:
-            return _key_hint(need, self.keys)
+            return _key_hint(need, self.drawing.keys)
 
         # Of an outage the last time says whether it goes on.
         times = max((natural(since(one)) for one in shown), default=6)
-        last = [Column("", since, times, gap=1, right=True), Column("", hint, 8, grows=24, drop=1)]
-        texts = widest(lambda one: _text_of(one.group, self.now) if one.group is not None else "")
-        columns: list[Column[Need]] = [
-            Column("", sign, 2),
-            Column("", what, max(1, texts)),
-            Column("", count, max(3, widest(count)), gap=1, right=True),
-            Column("", sweep, max(1, widest(sweep)), role="dim"),
-            Column("", which, max(1, widest(which)), role="dim"),
+        last = [_column(since, times, gap=1, right=True), _column(hint, 8, grows=24, drop=1)]
+        texts = widest(lambda one: _text_of(one.group, self.drawing.now) if one.group is not None else "")
+        columns: list[NounField[Need]] = [
+            _column(sign, 2),
+            _column(what, max(1, texts)),
+            _column(count, max(3, widest(count)), gap=1, right=True),
+            _column(sweep, max(1, widest(sweep)), role="dim"),
+            _column(which, max(1, widest(which)), role="dim"),
             *last,
         ]
         if sum(column.width + column.gap for column in columns) > self.width:
             # If columns would be cut beside blank space, each line uses its own widths.
-            columns = [columns[0], Column("", together, 20, grows=400), columns[2], last[0]]
+            columns = [columns[0], _column(together, 20, grows=400), columns[2], last[0]]
             if self.width >= _HINTED_WIDTH:
                 hints = max((natural(hint(one)) for one in shown), default=8)
                 columns.append(replace(last[1], width=hints))
-        return Table(columns, shown, self.width, self.signs)
+        return Table(columns, shown, self.width, self.drawing)
 
     def _from_to(self, first: float, last: float) -> tuple[str, ...]:
         """Return the time or times of something, longest form first: `22:10–22:44`, or how long ago it was."""
-        ago = self.now - last
+        ago = self.drawing.now - last
         if ago >= _DAY:
             return (f"{wording.age(ago)} ago",)
         begin, end = wording.clock(first), wording.clock(last)
         if begin == end and last - first < _DAY:
             return (end,)
         # A time of day alone would be mistaken for one of the last 24 hours.
-        began = begin if self.now - first < _DAY else f"{wording.age(self.now - first)} ago"
-        return f"{began}{self.signs.to}{end}", end
+        began = begin if self.drawing.now - first < _DAY else f"{wording.age(self.drawing.now - first)} ago"
+        return f"{began}{self.drawing.signs.to}{end}", end
 
     def _needs(self, shown: Sequence[Need], opened: _Opened, table: Table[Need]) -> list[Line]:
         """Return one line for each need, below it its acknowledgement and, if it is opened, its runs."""
@@ -705,10 +706,10 @@ class _Drawing:
                 lines += [_note(f"    {part}") for part in self._parts(need)[1:]]
             if need.acknowledgement is not None:
                 said = wording.acknowledged(need.acknowledgement)
-                said = said if need.is_acknowledged(self.now) else f"is back; was {said}"
+                said = said if need.is_acknowledged(self.drawing.now) else f"is back; was {said}"
                 lines.append(_note(f"    {foreign(said, max(8, self.width - 6)).rstrip()}"))
             if group is not None and only is None and need.key in opened.causes:
-                whole = plain(_text_of(group, self.now).replace("\n", " "))
+                whole = plain(_text_of(group, self.drawing.now).replace("\n", " "))
                 if not any(whole in text for text, _role in line.pieces):
                     # The group's own line cuts the text.
                     lines += [_note(f"    {part}") for part in cells_of(whole, max(20, self.width - 8))]
@@ -726,28 +727,28 @@ class _Drawing:
         """Return the runs of an opened group, with the texts that differ from the group's."""
 
         def why(run: Run) -> str:
-            text = wording.grading_trouble(run, self.now) or run.failure_text
+            text = wording.grading_trouble(run, self.drawing.now) or run.failure_text
             own, known = text.split(" "), group.text.split(" ")
             same = list(
                 takewhile(lambda place: own[place : place + 1] == known[place : place + 1], range(len(own)))
             )
             left = " ".join(own[len(same) :])
-            return f"{self.signs.ellipsis} {left}" if left and len(same) >= _SAME_WORDS else left
+            return f"{self.drawing.signs.ellipsis} {left}" if left and len(same) >= _SAME_WORDS else left
 
         def ended(run: Run) -> str:
             at = run.ended_at if run.ended_at is not None else run.last_activity_at
             return "" if at is None else self._from_to(at, at)[0]
 
-        columns: list[Column[Run]] = [
-            Column("", lambda _run: "", 3),
-            Column("", lambda run: run.sweep_id, 8, grows=22, role="dim"),
-            Column("", lambda run: run.competition_id, 20, grows=56),
-            Column("", lambda run: f"s{run.seed}", 4),
-            *([Column("", why, 30, grows=REST, drop=1, role="dim")] if self.width >= _HINTED_WIDTH else []),
-            Column("", ended, 7, right=True, role="dim"),
+        columns: list[NounField[Run]] = [
+            _column(lambda _run: "", 3),
+            _column(lambda run: run.sweep_id, 8, grows=22, role="dim"),
+            _column(lambda run: run.competition_id, 20, grows=56),
+            _column(lambda run: f"s{run.seed}", 4),
+            *([_column(why, 30, grows=REST, drop=1, role="dim")] if self.width >= _HINTED_WIDTH else []),
+            _column(ended, 7, right=True, role="dim"),
         ]
         chosen = group.runs[:_MOST_OF_GROUP]
-        table = Table(columns, chosen, self.width, self.signs)
+        table = Table(columns, chosen, self.width, self.drawing)
         lines = [table.line(run, key=Target("run", run.sweep_id, run.id, key)) for run in chosen]
         if len(group.runs) > len(chosen):
             lines.append(_note(f"     and {len(group.runs) - len(chosen):,} more"))
@@ -758,17 +759,17 @@ class _Drawing:
         limits = self.found.needs.limits
 
         def time_up(run: Run) -> float:
-            return (self.now if run.started_at is None else run.started_at) + limits[run.sweep_id]
+            return (self.drawing.now if run.started_at is None else run.started_at) + limits[run.sweep_id]
 
         def until(run: Run) -> str:
             at = time_up(run)
             # The time of the end, not the time left: a line changes only when something has happened.
-            is_soon = at - self.now < _SOON or wording.day(at) == wording.day(self.now)
+            is_soon = at - self.drawing.now < _SOON or wording.day(at) == wording.day(self.drawing.now)
             # The time alone of a limit of tomorrow could be read as one that is over.
             return wording.clock(at) if is_soon else wording.day_and_time(at)
 
         def standing(run: Run) -> Pieces:
-            if (trouble := cause_now(run, limits[run.sweep_id], self.now)) is not None:
+            if (trouble := cause_now(run, limits[run.sweep_id], self.drawing.now)) is not None:
                 return ((trouble[1], "warn"),)
             if run.standing is None:
                 return (("nothing graded yet", "dim"),)
@@ -776,18 +777,18 @@ class _Drawing:
             words = f"now {wording.OUTCOME_WORDS[run.standing]}"
             return ((words, outcome_role(run.standing)), (score, "text"))
 
-        columns: list[Column[Run]] = [
-            Column("", until, 5, grows=11, role="dim"),
-            Column("", lambda run: run.sweep_id, 12, grows=16, drop=1, role="dim"),
-            Column("", lambda run: run.competition_id, 34, grows=56),
-            Column("", lambda run: f"s{run.seed}", 4, role="dim"),
-            Column("", standing, 28, gap=1, grows=60),
+        columns: list[NounField[Run]] = [
+            _column(until, 5, grows=11, role="dim"),
+            _column(lambda run: run.sweep_id, 12, grows=16, drop=1, role="dim"),
+            _column(lambda run: run.competition_id, 34, grows=56),
+            _column(lambda run: f"s{run.seed}", 4, role="dim"),
+            _column(standing, 28, gap=1, grows=60),
         ]
         shown = sorted(self.found.needs.running, key=lambda run: (time_up(run), run.id))[:most]
-        table = Table(columns, shown, self.width, self.signs)
+        table = Table(columns, shown, self.width, self.drawing)
         lines = [table.line(run, key=(Target("run", run.sweep_id, run.id), "running")) for run in shown]
         if more := len(self.found.needs.running) - len(shown):
-            lines.append(_note(f"and {more:,} more: {self.keys('overview.timeline')} shows them"))
+            lines.append(_note(f"and {more:,} more: {self.drawing.keys('overview.timeline')} shows them"))
         return lines
 
     def _events(self, shown: Sequence[Happening]) -> list[Line]:
@@ -796,7 +797,7 @@ class _Drawing:
 
         def when(one: Happening) -> str | Forms:
             at = one.event.at
-            if self.now - at < _DAY:
+            if self.drawing.now - at < _DAY:
                 return Forms([((text, "dim"),) for text in self._from_to(one.events[-1].at, at)])
             # Recent events need no year.
             return Forms([((text[5:], "dim"),) for text in (wording.date_and_time(at), wording.day(at))])
@@ -804,7 +805,7 @@ class _Drawing:
         def name(one: Happening) -> str:
             if one.count > 1:
                 begin, end = wording.clock(one.events[-1].at), wording.clock(one.event.at)
-                between = "" if ranges or begin == end else f" {begin}{self.signs.to}{end}"
+                between = "" if ranges or begin == end else f" {begin}{self.drawing.signs.to}{end}"
                 return plural(one.count, "run" if one.event.run_id is not None else "dataset") + between
             return one.event.competition_id or one.event.sweep_id or ""
 
@@ -819,7 +820,7 @@ class _Drawing:
             return f"s{run.seed}" if run is not None else ""
 
         def text(one: Happening) -> Pieces:
-            words = _event_text(one, self.signs)
+            words = _event_text(one, self.drawing.signs)
             if one.count == 1:
                 return (*words, *how(one.event, run_of(one)))
             known = [self.found.run_of.get(event.run_id or -1) for event in one.events]
@@ -845,18 +846,23 @@ class _Drawing:
 
         ranges = self.width >= _HINTED_WIDTH
         # In a narrow terminal the beginning of a long name says enough, that of a result does not.
-        what = Column("", text, 28, gap=1, grows=300)
+        what = _column(text, 28, gap=1, grows=300)
         if self.width >= _WITH_COUNTS:
             what = replace(what, width=40, grows=REST)
-        columns: list[Column[Happening]] = [
-            Column("", when, 5, grows=11 if ranges else 0, role="dim"),
-            Column("", sweep, 12, grows=16, drop=1, role="dim"),
-            Column("", name, 34, grows=56),
-            Column("", seed, 4, role="dim"),
+        columns: list[NounField[Happening]] = [
+            _column(when, 5, grows=11 if ranges else 0, role="dim"),
+            _column(sweep, 12, grows=16, drop=1, role="dim"),
+            _column(name, 34, grows=56),
+            _column(seed, 4, role="dim"),
             what,
         ]
-        table = Table(columns, shown, self.width, self.signs)
+        table = Table(columns, shown, self.width, self.drawing)
         return [table.line(one, key=(target(one), one.event.id)) for one in shown]
+
+
+def _column(cell: Callable[[Row], Cell], width: int, **layout: Any) -> NounField[Row]:
+    """Return a field of a list without titles."""
+    return NounField("", lambda row, _drawing: cell(row), width, title="", **layout)
 
 
 def _bar_of(sweep: SweepStanding, width: int, signs: Signs) -> Pieces:

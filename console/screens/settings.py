@@ -9,14 +9,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mlebench_console.console.fields import REST
+from mlebench_console.console.fields import REST, NounField
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.pieces import Line, cut, fitting, foreign, heading
-from mlebench_console.console.roles import Pieces, Signs
+from mlebench_console.console.roles import Drawing, Pieces, Signs
 from mlebench_console.console.tui.config import REFRESH_CHOICES, Settings
 from mlebench_console.console.tui.list_screen import DescribedScreen
 from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES
-from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.engine.settings import NotificationKind, NotificationSettings, Value
 from mlebench_console.foundation.problems import Problem
 
@@ -80,7 +80,7 @@ class SettingsScreen(DescribedScreen):
             header.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
         self.header.show(*header)
         width = self.line_list.line_width
-        self.line_list.show(settings_lines(self.app.settings, self.words, width, self.app.signs))
+        self.line_list.show(settings_lines(self.app.settings, self.words, width, self.app.drawing))
         self._draw_about()
 
     def on_line_list_cursor_moved(self) -> None:
@@ -132,8 +132,9 @@ class SettingsScreen(DescribedScreen):
             self.app.say(str(problem), bad=True)
 
 
-def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> list[Line]:
+def settings_lines(settings: Settings, words: str, width: int, drawing: Drawing) -> list[Line]:
     """Return a line for every setting that the filter lets through, in groups."""
+    signs = drawing.signs
     notified = settings.notifications
     is_sent = bool(notified.urls) or notified.uses_terminal
     groups = {
@@ -146,7 +147,7 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
         title: [each for each in found if words_accept(words, each.label, each.shown, each.about, each.name)]
         for title, found in groups.items()
     }
-    table = Table(_COLUMNS, [each for found in accepted.values() for each in found], width, signs)
+    table = Table(_COLUMNS, [each for found in accepted.values() for each in found], width, drawing)
     made: list[Line] = []
     for title, found in accepted.items():
         if found:
@@ -158,9 +159,9 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
 
 
 _COLUMNS = (
-    Column[Setting]("setting", lambda setting: setting.label, 22),
-    Column[Setting]("value", lambda setting: setting.shown, 12, grows=16, gap=1, role="strong"),
-    Column[Setting]("about", lambda setting: setting.about, 20, grows=REST, role="dim"),
+    NounField[Setting]("setting", lambda setting, _: setting.label, 22),
+    NounField[Setting]("value", lambda setting, _: setting.shown, 12, grows=16, gap=1, role="strong"),
+    NounField[Setting]("about", lambda setting, _: setting.about, 20, grows=REST, role="dim"),
 )
 
 

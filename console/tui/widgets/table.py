@@ -12,52 +12,17 @@ depend on the type of its rows, and does not sort them. `console.fitting` has th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Generic
 
 from rich.cells import cell_len
 
-from mlebench_console.console.fields import Cell, Forms, NounField, Order, Rest, Row, cleaned
+from mlebench_console.console.fields import Cell, Forms, NounField, Rest, Row, cleaned
 from mlebench_console.console.fitting import fitted_to_screen
 from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import ColumnSpan, Line, cut, fit, width_of, wrapped
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
-
-
-# The former form of a field, for lists whose noun has no module yet.
-@dataclass(frozen=True)
-class Column(Generic[Row]):
-    """A column of a list that only one screen has, with the cell of a row."""
-
-    title: str
-    cell: Callable[[Row], Cell]
-    width: int
-    grows: int = 0
-    drop: int = 0
-    right: bool = False
-    role: Role = "text"
-    title_role: Role = "dim"
-    gap: int = 2
-    by: str = ""
-    chosen: bool | Callable[[Row], bool] = False
-
-    def field(self) -> NounField[Row]:
-        """Return it as a field."""
-        return NounField(
-            self.by or self.title,
-            lambda row, _drawing: self.cell(row),
-            self.width,
-            grows=self.grows,
-            title=self.title,
-            drop=self.drop,
-            right=self.right,
-            role=self.role,
-            title_role=self.title_role,
-            gap=self.gap,
-            order=Order(self.by, lambda _row, _drawing: 0) if self.by else None,
-            chosen=self.chosen,
-        )
+from mlebench_console.console.roles import Drawing, Piece, Pieces
 
 
 class Table(Generic[Row]):
@@ -73,21 +38,21 @@ class Table(Generic[Row]):
 
     def __init__(
         self,
-        columns: Sequence[NounField[Row] | Column[Row]],
+        columns: Sequence[NounField[Row]],
         rows: Sequence[Row],
         width: int,
-        drawing: Drawing | Signs,
+        drawing: Drawing,
         *,
         sorting: SortOrder[Any] | None = None,
         mark: Callable[[Row], bool] | None = None,
     ) -> None:
-        self._drawing = Drawing(0.0, drawing) if isinstance(drawing, Signs) else drawing
-        self._signs = self._drawing.signs
+        self._drawing = drawing
+        self._signs = drawing.signs
         self._sorting = sorting
         self._mark = mark
         self._width = width
         self._margin = 2 if mark is None else 3
-        self._columns = [each.field() if isinstance(each, Column) else each for each in columns]
+        self._columns = columns
         self._spans = self._placed(rows)
 
     def heading(self, first: str = "") -> Line:
