@@ -219,7 +219,7 @@ class ConsoleApp(BaseApp):
 
     def show_grade(self, competition_id: str, path: str) -> None:
         """Show the grading screen with its fields filled in."""
-        from mlebench_console.console.screens.grade import GradeScreen
+        from mlebench_console.console.screens.grading import GradeScreen
 
         self.show("grade")
         screen = self.screen_stack[0]

@@ -21,15 +21,15 @@ def make_screen(name: str) -> ConsoleScreen:
 
             return SweepScreen()
         case "data":
-            from mlebench_console.console.screens.data import DataScreen
+            from mlebench_console.console.screens.dataset import DataScreen
 
             return DataScreen()
         case "grade":
-            from mlebench_console.console.screens.grade import GradeScreen
+            from mlebench_console.console.screens.grading import GradeScreen
 
             return GradeScreen()
         case "board":
-            from mlebench_console.console.screens.board import BoardScreen
+            from mlebench_console.console.screens.scoreboard import BoardScreen
 
             return BoardScreen()
         case "host":

@@ -25,7 +25,7 @@ from mlebench_console.console.views.scoreboard import (
     or_problem,
 )
 from mlebench_console.engine.scoreboard.export import RowFormat, Shortcoming, write_bundle
-from mlebench_console.engine.scoreboard.model import Row, Standing
+from mlebench_console.engine.scoreboard.model import Row
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 
@@ -265,10 +265,6 @@ _MENDED_BY = {
     "integrity": ("experiment.integrity", "on the screen of its experiment"),
 }
 _ABOUT = 14
-
-
-def _seeds_of(one: tuple[str, Standing], _drawing: Drawing) -> str:
-    return "" if one[1].cell is None else f"{one[1].cell.n or '-'}"
 
 
 def _preview(text: str, width: int) -> Iterator[Pieces]:

@@ -12,7 +12,7 @@ from mlebench_console.console.lists import words_accept
 from mlebench_console.console.nouns.event import EVENT, ListedEvent, accepted, listed_events
 from mlebench_console.console.nouns.run import RUN, RunRow
 from mlebench_console.console.roles import Drawing
-from mlebench_console.console.screens.grade import best_fits
+from mlebench_console.console.screens.grading import best_fits
 from mlebench_console.state import events
 from mlebench_console.state.causes import cause_key
 from mlebench_console.state.database import open_for_writing

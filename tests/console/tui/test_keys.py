@@ -8,21 +8,21 @@ import pytest
 from textual.dom import DOMNode
 
 from mlebench_console.console.app.app import ConsoleApp
-from mlebench_console.console.screens.board import BoardScreen
 from mlebench_console.console.screens.code import CodeScreen, DiffScreen
-from mlebench_console.console.screens.compare import CompareScreen
-from mlebench_console.console.screens.data import DataScreen, DatasetScreen
+from mlebench_console.console.screens.comparison import CompareScreen
+from mlebench_console.console.screens.dataset import DataScreen, DatasetScreen
 from mlebench_console.console.screens.dialogs import ClassifyScreen, ConfirmScreen, HelpScreen
 from mlebench_console.console.screens.events import EventsScreen
 from mlebench_console.console.screens.experiment import ExperimentScreen, PlotsScreen
 from mlebench_console.console.screens.export import ExportScreen
-from mlebench_console.console.screens.grade import GradeScreen
+from mlebench_console.console.screens.grading import GradeScreen
 from mlebench_console.console.screens.host import HostScreen
 from mlebench_console.console.screens.integrity import IntegrityScreen
 from mlebench_console.console.screens.launch import LaunchScreen
 from mlebench_console.console.screens.logs import FileScreen, RunLogsScreen
 from mlebench_console.console.screens.overview import OverviewScreen
 from mlebench_console.console.screens.run.screen import RunScreen
+from mlebench_console.console.screens.scoreboard import BoardScreen
 from mlebench_console.console.screens.settings import SettingsScreen
 from mlebench_console.console.screens.sweep import SweepScreen
 from mlebench_console.console.screens.timeline import TimelineScreen

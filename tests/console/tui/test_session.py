@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.console.screens.board import BoardScreen
+from mlebench_console.console.screens.scoreboard import BoardScreen
 from mlebench_console.console.screens.sweep import SweepScreen
 from mlebench_console.console.tui.session import (
     FILE_NAME,

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from mlebench_console.console.nouns.grading import PastGrading
 from mlebench_console.console.pieces import foreign_path
-from mlebench_console.console.screens.grade import GradeScreen
+from mlebench_console.console.screens.grading import GradeScreen
 from mlebench_console.console.views.grading import (
     HISTORY_NAME,
     past_grading,
@@ -166,7 +166,7 @@ async def test_files_on_a_disk_that_does_not_answer_hold_only_some_threads_and_n
         hang.wait(30)
         raise UsageProblem("it was never read")
 
-    monkeypatch.setattr("mlebench_console.console.screens.grade.grade_file", grade)
+    monkeypatch.setattr("mlebench_console.console.screens.grading.grade_file", grade)
     async with opened(screen="grade") as console:
         for number in range(4):
             console.app.show_grade(SPOOKY, str(tmp_path / f"{number}.csv"))

@@ -213,7 +213,7 @@ class BoardScreen(DetailedScreen):
 
     def action_compare(self) -> None:
         """Compare the two marked rows, or the marked one with the one under the cursor."""
-        from mlebench_console.console.screens.compare import CompareScreen
+        from mlebench_console.console.screens.comparison import CompareScreen
 
         chosen = self._marked
         if len(chosen) < _MOST_MARKED:

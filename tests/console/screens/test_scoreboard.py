@@ -12,8 +12,8 @@ import pytest
 from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.pieces import cells_of
 from mlebench_console.console.roles import Drawing
-from mlebench_console.console.screens.board import SORTS, sorted_rows, table_lines
 from mlebench_console.console.screens.run.screen import RunScreen
+from mlebench_console.console.screens.scoreboard import SORTS, sorted_rows, table_lines
 from mlebench_console.console.views.scoreboard import Subject, scoreboard
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.model import Row
