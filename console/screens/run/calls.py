@@ -76,7 +76,6 @@ def _calls(facts: RunFacts, history: CallHistory, width: int, height: int, drawi
     is_short = height < _LINES_FOR_COURSE
     lines += [] if is_short else course
     most_used = sorted(spent.models, key=lambda each: (-each.input_tokens, each.model))
-    drawing = Drawing(drawing.now, drawing.signs)
     names = "model provider calls failed in cached to_cache out reasoned cost"
     models = Table(MODEL_USE.columns(names), most_used, width, drawing)
     lines += [Line(), models.heading()]
@@ -101,7 +100,7 @@ def _traffic(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
     """List the traffic through the proxy, counted in bytes only; empty without a proxy."""
     if not facts.traffic:
         return []
-    table = Table(TRAFFIC.fields, facts.traffic, width, Drawing(0.0, drawing.signs))
+    table = Table(TRAFFIC.fields, facts.traffic, width, drawing)
     lines = [table.line(each, key=("host", TRAFFIC.key(each))) for each in facts.traffic]
     return [Line(), table.heading(), *lines]
 

@@ -94,7 +94,7 @@ def state_pieces(facts: RunFacts, drawing: Drawing, *, with_bar: bool) -> Pieces
     """Return its sign and state, how long it took, and in a wide terminal a bar of its time."""
     run, limit = facts.run, facts.sweep.conditions.time_limit_seconds
     row = RunRow(run, limit, facts.attempt)
-    drawn = draw_run(row, Drawing(drawing.now, drawing.signs))
+    drawn = draw_run(row, drawing)
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
     # Amber where Overview wants a live run looked at.
     role = drawn.role if run.is_live else state_role(run)

@@ -116,7 +116,7 @@ def summary_parts(
     newest = rows_of(facts)[: -_SUBMISSIONS - 1 : -1]
     if len(facts.submissions) > 1:
         columns = submission_columns("into number which sign standing score", facts, drawing)
-        table = Table(columns, newest, width, Drawing(drawing.now, drawing.signs))
+        table = Table(columns, newest, width, drawing)
         curve += [table.heading().pieces, *(table.line(each).pieces for each in newest)]
     parts["submissions"] = [heading(title, width, drawing.signs), *curve] if curve else []
     parts["resources"] = []
