@@ -399,11 +399,10 @@ def _plot(plot: Plot, width: int, drawing: Drawing) -> list[Line]:
     for series in plot.series:
         for x, y in series.points:
             ends[x] = ends.get(x, 0.0) + y
-    percent = "%" in plot.y_label or "points" in plot.y_label
     stacked = plot.kind == "stacked"
     top = max(values, default=0.0)
     unit = plot.y_label
-    if not percent:
+    if not plot.is_percent:
         unit += f", a whole bar: {f'all {plot.y_label}' if stacked else f'{top:,.4g}'}"
     several = len(plot.series) > 1
     lines = [
@@ -419,7 +418,7 @@ def _plot(plot: Plot, width: int, drawing: Drawing) -> list[Line]:
     room = max(8, min(60, width - _LABEL - _SERIES - 19))
     for x in sorted(ends):
         label = plot.ticks[round(x)] if plot.ticks else f"{x:.4g}"
-        whole = 100.0 if percent else ends[x] if stacked else top
+        whole = 100.0 if plot.is_percent else ends[x] if stacked else top
         for series in plot.series:
             role = _SERIES_ROLES.get(series.name, "bad") if several else "running"
             drawn = _bar(series, x, whole, room, drawing, role=role, several=several, with_share=stacked)

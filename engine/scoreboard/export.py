@@ -59,7 +59,7 @@ INTEGRITY = "integrity.json"
 _FORMAT = "mlebench-console bundle"
 _VERSION = 1
 _UNKNOWN = "not known"
-_NO_IMAGE = "none known"
+_IMAGES, _UNKNOWN_IMAGES = "agent images", "none known"
 
 # The headings of the published leaderboard, word for word.
 _HEADINGS = (
@@ -156,12 +156,22 @@ class Disclosure:
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List all conditions as pairs of a name and a text, in reading order."""
+        return tuple(
+            (name, text or (_UNKNOWN_IMAGES if name == _IMAGES else _UNKNOWN)) for name, text in self._facts()
+        )
+
+    def unknown(self) -> tuple[str, ...]:
+        """List the names of the conditions that are not known."""
+        return tuple(name for name, text in self._facts() if not text)
+
+    def _facts(self) -> tuple[tuple[str, str], ...]:
+        """List all conditions; the text of one that is not known is empty."""
         return (
             *((("data", "synthetic: a demo, not a result"),) if self.demo else ()),
             ("edition", self.edition),
             *((("descriptions", "obfuscated"),) if self.descriptions == OBFUSCATED else ()),
-            ("agent", " ".join(part for part in (self.agent, self.agent_version) if part) or _UNKNOWN),
-            ("agent images", ", ".join(self.images) or _NO_IMAGE),
+            ("agent", " ".join(part for part in (self.agent, self.agent_version) if part)),
+            (_IMAGES, ", ".join(self.images)),
             ("complete seeds", _of(self.seeds_done, self.seeds_planned)),
             ("missing results", "counted as no medal" if self.padded else "left out"),
             ("re-rolled seeds", _listed(self.rerolled)),
@@ -174,21 +184,21 @@ class Disclosure:
                 "known defects that touch it",
                 _listed(tuple(dict.fromkeys(name for name, _ in self.defects))),
             ),
-            ("time limit", _UNKNOWN if self.hours is None else limit_text(self.hours)),
-            ("hardware per run", self.hardware or _UNKNOWN),
-            ("machines", "; ".join(self.machines) or _UNKNOWN),
-            ("network policy", self.network or _UNKNOWN),
+            ("time limit", "" if self.hours is None else limit_text(self.hours)),
+            ("hardware per run", self.hardware),
+            ("machines", "; ".join(self.machines)),
+            ("network policy", self.network),
             *(
                 (("further conditions", ", ".join(f"{name} {text}" for name, text in self.further)),)
                 if self.further
                 else ()
             ),
             ("isolated runs", self._isolation()),
-            ("model calls", self.model_calls or _UNKNOWN),
+            ("model calls", self.model_calls),
             *((("tokens", self.tokens),) if self.tokens else ()),
             *((("cost of models", self.model_costs),) if self.model_costs else ()),
             *(() if self.integrity is None else self._integrity(self.integrity)),
-            ("test-set feedback", {True: "yes", False: "no", None: _UNKNOWN}[self.test_feedback]),
+            ("test-set feedback", {True: "yes", False: "no", None: ""}[self.test_feedback]),
         )
 
     @staticmethod
@@ -201,10 +211,10 @@ class Disclosure:
         return tuple(facts)
 
     def _isolation(self) -> str:
-        counted = _UNKNOWN if self.isolated is None else _of(*self.isolated)
+        counted = "" if self.isolated is None else _of(*self.isolated)
         by = f", by {', '.join(self.runtimes)}" if self.runtimes else ""
         missing = f"; limits not enforced: {names_of_limits(self.unenforced)}" if self.unenforced else ""
-        return f"{counted}{by}{missing}"
+        return f"{counted or _UNKNOWN}{by}{missing}" if counted or by or missing else ""
 
 
 def disclose(evidence: Evidence, row: Row) -> Disclosure:
@@ -274,7 +284,7 @@ def _known_edition(name: str) -> Edition:
 
 
 def _of(part: int | None, whole: int | None) -> str:
-    return " of ".join(str(value) for value in (part, whole) if value is not None) or _UNKNOWN
+    return " of ".join(str(value) for value in (part, whole) if value is not None)
 
 
 def _with_reasons(found: Sequence[tuple[str, str]]) -> str:
@@ -328,8 +338,7 @@ def shortcomings(row: Row, disclosure: Disclosure) -> tuple[Shortcoming, ...]:
     if not row.llms:
         found.append(("models", "their names are missing"))
     found += [("integrity", text) for text in _not_examined(disclosure.integrity)]
-    unknown = [name for name, text in disclosure.facts() if text in (_UNKNOWN, _NO_IMAGE)]
-    if unknown:
+    if unknown := disclosure.unknown():
         found.append(("conditions", f"not known: {', '.join(unknown)}"))
     return tuple(Shortcoming(about, text) for about, text in found)
 

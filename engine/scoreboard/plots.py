@@ -55,6 +55,7 @@ class Plot:
         key: a short name, used for file names.
         kind: `line`; `points`, not joined by a line; `bars`, whose x is the number of a tick; or `stacked` bars.
         ticks: the names of bars.
+        is_percent: whether y are percentages or points of them, so that 100 is all.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Plot:
     y_label: str
     series: tuple[PlotSeries, ...]
     ticks: tuple[str, ...] = ()
+    is_percent: bool = False
 
 
 def plots_of(evidence: Evidence, row: Row) -> tuple[Plot, ...]:
@@ -97,7 +99,7 @@ def _bars(
         cells = [found[measure] for found in known.values()]
         points = tuple((float(place), cell.mean) for place, cell in enumerate(cells))
         series.append(PlotSeries(measure.words, points, _errors(cells)))
-    return Plot(key, title, "bars", x, y, tuple(series), tuple(known))
+    return Plot(key, title, "bars", x, y, tuple(series), tuple(known), is_percent=True)
 
 
 def _errors(cells: Sequence[Cell]) -> tuple[float, ...]:
@@ -112,7 +114,8 @@ def _over_time(evidence: Evidence) -> Plot:
         tuple((point.hours, point.cell.mean) for point in points),
         _errors([point.cell for point in points]),
     )
-    return Plot("time", "Any medal at shorter limits", "line", "limit, hours", "% any medal", (series,))
+    title, x_label = "Any medal at shorter limits", "limit, hours"
+    return Plot("time", title, "line", x_label, "% any medal", (series,), is_percent=True)
 
 
 def _pass_at_k(evidence: Evidence) -> Plot:
@@ -122,7 +125,8 @@ def _pass_at_k(evidence: Evidence) -> Plot:
         # Where only some competitions have k seeds, the curve would go on over other competitions.
         even = [one for one in found if one.competitions == found[0].competitions]
         series.append(PlotSeries(measure.words, tuple((float(one.k), one.percent) for one in even)))
-    return Plot("pass", "At least one of k seeds", "line", "k", "% of competitions", tuple(series))
+    title = "At least one of k seeds"
+    return Plot("pass", title, "line", "k", "% of competitions", tuple(series), is_percent=True)
 
 
 def _endings(evidence: Evidence) -> Plot:
@@ -151,6 +155,7 @@ def _detectable(evidence: Evidence) -> Plot:
         "seeds of each agent",
         "points of any medal",
         (PlotSeries("at 5 % significance, 80 % power", points),),
+        is_percent=True,
     )
 
 
@@ -267,7 +272,7 @@ def _colour_of(series: PlotSeries, place: int) -> str:
 
 def _reach(plot: Plot, value: float, error: float) -> tuple[float, float]:
     """Return how far an error bar extends below and above a value: a percentage stays within 0 and 100."""
-    above = max(0.0, min(error, 100.0 - value)) if plot.y_label.startswith("%") else error
+    above = max(0.0, min(error, 100.0 - value)) if plot.is_percent else error
     return min(error, value), above
 
 
