@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from mlebench_console.competitions.model import Thresholds
+    from mlebench_console.competitions.medals import Thresholds
 
 Role = Literal[
     "text",

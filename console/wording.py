@@ -11,7 +11,7 @@ from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
-    from mlebench_console.competitions.model import Thresholds
+    from mlebench_console.competitions.medals import Thresholds
     from mlebench_console.engine.control import EngineStatus
     from mlebench_console.engine.needs.waits import QueuedRun, Wait
     from mlebench_console.engine.requests import LaunchSweep

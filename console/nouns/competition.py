@@ -6,7 +6,8 @@ from functools import cache
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.leaderboards import percentile
-from mlebench_console.competitions.model import Competition, Thresholds
+from mlebench_console.competitions.medals import Thresholds
+from mlebench_console.competitions.model import Competition
 from mlebench_console.foundation.problems import DataProblem, Problem
 from mlebench_console.state.records import Run
 

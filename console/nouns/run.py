@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mlebench_console.competitions.model import Thresholds
+from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, Order, RowFilter
 from mlebench_console.console.nouns.cause import group_text

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlebench_console.competitions.model import Thresholds
+from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console.fields import Order
 from mlebench_console.console.lists import SortOrder
 from mlebench_console.console.nouns.competition import ORDER, split_of, thresholds

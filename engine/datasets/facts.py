@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mlebench_console.competitions import leaderboards, registry
-from mlebench_console.competitions.model import Competition, Thresholds
+from mlebench_console.competitions.medals import Thresholds
+from mlebench_console.competitions.model import Competition
 from mlebench_console.engine.datasets.prepared import checksums
 from mlebench_console.engine.kaggle.client import Kaggle
 from mlebench_console.engine.layout import dataset_folder

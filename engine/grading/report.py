@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from mlebench_console.competitions.judging import Judgement, Outcome
 from mlebench_console.competitions.leaderboards import percentile
-from mlebench_console.competitions.model import Competition, Edition, Medal
+from mlebench_console.competitions.medals import Medal
+from mlebench_console.competitions.model import Competition, Edition
 from mlebench_console.state.lifecycle import Outcome as Standing
 
 SCORE_DECIMALS = 5

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mlebench_console.competitions.model import Thresholds
+from mlebench_console.competitions.medals import Thresholds
 
 HIGHER = Thresholds(0.9, 0.8, 0.7, 0.5, False, "high", 100)
 LOWER = Thresholds(0.1, 0.2, 0.3, 0.5, True, "high", 100)

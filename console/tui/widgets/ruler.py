@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from mlebench_console.competitions.model import Thresholds
+from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console import wording
 from mlebench_console.console.pieces import cut, fitting, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs

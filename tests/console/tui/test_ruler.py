@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench_console.competitions.model import Thresholds
+from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console.pieces import width_of
 from mlebench_console.console.roles import UNICODE
 from mlebench_console.console.tui.widgets.chart import Level, Series, chart
