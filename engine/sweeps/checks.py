@@ -440,7 +440,10 @@ def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
             faults.setdefault(fault, []).append(image.name)
     if not faults:
         return Check(Health.OK, f"the images {' and '.join(image.name for image in wanted)} are built")
-    text = "; ".join(f"{fault}: {_named(tuple(names), 'image')}" for fault, names in faults.items())
+    text = "; ".join(
+        f"the image {names[0]} is {fault}" if len(names) == 1 else f"{fault}: {_named(tuple(names), 'image')}"
+        for fault, names in faults.items()
+    )
     names = tuple(name for some in faults.values() for name in some)
     return Check(Health.FAIL, text, build_command(names, agents_dir), Remedy.BUILD, names)
 
