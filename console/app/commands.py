@@ -409,10 +409,13 @@ class Commands:
             raise UsageProblem(f":{line} could be {', '.join(command.path for command in short)}")
         if any(line.startswith(command.path) for command in self.all):
             raise UsageProblem(f":{line} changes something, and this console is read-only")
-        alike = get_close_matches(line, [command.path for command in known], n=1, cutoff=_ALIKE)
         group, _, rest = line.partition(" ")
-        listed = f":{group}" if rest and any(each.path.startswith(f"{group} ") for each in known) else ":"
-        step = f"Did you mean :{alike[0]}?" if alike else f"'{listed}' lists what can be said."
+        members = [each.path for each in known if each.path.startswith(f"{group} ")] if rest else []
+        # Of a group only the word behind it is compared: ':sweep mine' is not a mistyped ':sweep rm'.
+        begin, word = (f"{group} ", rest.split()[0]) if members else ("", line)
+        names = [path.removeprefix(begin) for path in members or [each.path for each in known]]
+        alike = get_close_matches(word, names, n=1, cutoff=_ALIKE)
+        step = f"Did you mean :{begin}{alike[0]}?" if alike else f"':{begin.strip()}' lists what can be said."
         raise UsageProblem(f"there is no command :{line}", "", step)
 
     def carry_out(self, app: ConsoleApp, line: str) -> None:

@@ -270,6 +270,7 @@ async def test_a_filter_is_found_by_its_name_in_config_where_filters_are_typed(
     [
         ("fly", "no command :fly"),
         ("sweep openhands-1", "':sweep' lists what can be said"),
+        ("sweep mine", "':sweep' lists what can be said"),
         ("runs retr y", "Did you mean :runs retry?"),
         ("runs show x", "there is no run 'x'"),
         ("sweep rm nosweep", "there is no sweep 'nosweep'"),

@@ -157,9 +157,7 @@ async def test_marks_are_counted_and_relaunch_tells_infrastructure_from_the_agen
         assert isinstance(asked[0], RelaunchRuns) and len(asked[0].runs) == 8
         # Those that cost nothing can be had alone.
         await console.press("r")
-        await console.sees(
-            "f only the 3 lost (free)", "y yes, all 8: 5 count as re-rolled", "192h of running"
-        )
+        await console.sees("f only the 3 lost (free)", "y yes, all 8: 5 count as re-rolled", "8d of running")
         await console.press("f")
         await console.until(lambda: len(asked) == 2)
         assert len(asked[1].runs) == 3
