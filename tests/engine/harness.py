@@ -156,7 +156,14 @@ class Harness:
             found = self.runs()
             return found if all(run.state in wanted for run in found) else []
 
-        return eventually(look)
+        try:
+            return eventually(look)
+        except AssertionError as error:
+            last = [
+                f"run {run.id} {run.state} {run.failure_class or ''} {run.failure_text}"
+                for run in self.runs()
+            ]
+            raise AssertionError(f"not all are {' or '.join(wanted)}:\n" + "\n".join(last)) from error
 
     def ended(self) -> list[Run]:
         return self.all_in("finished", "failed", "stopped")
