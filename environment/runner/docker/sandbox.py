@@ -90,6 +90,7 @@ class DockerHost:
         self._ask_again_at = 0.0
         self._seen: dict[tuple[str, Role], Container] = {}
         self._seen_at: float | None = None
+        self._changes = 0
         self.starters = ThreadPoolExecutor(_STARTED_AT_ONCE, thread_name_prefix="docker")
         self.joining = threading.Lock()
 
@@ -184,6 +185,7 @@ class DockerHost:
 
     def forget(self) -> None:
         """Make the next `find` list the containers again, since something has changed."""
+        self._changes += 1
         self._seen_at = None
 
     def client(self, *, patient: bool) -> APIClient:
@@ -255,12 +257,14 @@ class DockerHost:
         if self._away is not None and now < self._ask_again_at:
             raise self._away
         if self._seen_at is None or now - self._seen_at > _POLL_SECONDS:
+            changes = self._changes
             try:
                 self._seen = {(one.attempt, one.role): one for one in self._all()}
             except Unreachable as problem:
                 self._away, self._ask_again_at = problem, time.monotonic() + _AWAY_SECONDS
                 raise
-            self._away, self._seen_at = None, now
+            # What another thread started while the daemon listed may be missing: a started agent would look ended.
+            self._away, self._seen_at = None, now if changes == self._changes else None
         return self._seen
 
     def _all(self) -> list[Container]:

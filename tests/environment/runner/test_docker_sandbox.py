@@ -131,6 +131,24 @@ def tried(sandbox: DockerSandbox) -> str:
     return told
 
 
+def test_an_agent_that_starts_while_the_daemon_lists_does_not_look_ended(host: Host, attempt: Path) -> None:
+    """The answer of a slow daemon is older than the start; its agent has claimed the attempt already."""
+    wanted = order(attempt)
+    sandbox = DockerSandbox(host, attempt, wanted)
+    before = host.daemon.containers
+
+    def start_meanwhile(**options: Any) -> list[dict[str, Any]]:
+        listed = before(**options)
+        host.daemon.containers = before  # type: ignore[method-assign]
+        tried(sandbox)
+        (attempt / protocol.CLAIM).touch()
+        return listed
+
+    host.daemon.containers = start_meanwhile  # type: ignore[method-assign]
+    assert host.find("another", Role.AGENT) is None
+    assert sandbox.status() is AgentStatus.ALIVE
+
+
 def test_a_container_that_a_killed_daemon_left_half_started_is_made_anew(host: Host, attempt: Path) -> None:
     host.daemon.stuck = {"id-0"}
     wanted = order(attempt)
