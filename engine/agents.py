@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlebench_console.foundation.fields import holds_nul, why_no_variable
 from mlebench_console.foundation.folders import content_digest
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 
@@ -249,7 +250,7 @@ def _is_meant_as_agent(entry: Any) -> bool:
 
 
 def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
-    where = f"agent '{agent_id}' in {config}"
+    where = f"agent {agent_id!r} in {config}"
     if not isinstance(entry, dict):
         raise DataProblem(where, "it is not a mapping", "give it keys such as start and dockerfile")
     if "start" not in entry:
@@ -268,6 +269,11 @@ def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
             where, "it has 'kwargs' but no 'kwargs_type'", f"expected {_ARGPARSE} or {_OMEGACONF}"
         )
 
+    env_vars = _texts(where, "env_vars", entry.get("env_vars"))
+    for name, value in env_vars:
+        if why_not := why_no_variable(name, value):
+            raise DataProblem(where, f"in 'env_vars' {why_not}", "correct it")
+
     folder = config.parent.resolve()
     return Agent(
         id=agent_id,
@@ -276,7 +282,7 @@ def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
         dockerfile=_file(where, "dockerfile", entry["dockerfile"], folder) if "dockerfile" in entry else None,
         kwargs_type=kwargs_type,
         kwargs=kwargs,
-        env_vars=_texts(where, "env_vars", entry.get("env_vars")),
+        env_vars=env_vars,
         privileged=privileged,
     )
 
@@ -286,6 +292,8 @@ def _file(where: str, key: str, value: Any, folder: Path) -> Path:
 
     Only the part after the folder's own name is used, so that copies of the folder can be read too.
     """
+    if holds_nul(str(value)):
+        raise DataProblem(where, f"'{key}' has a NUL character", f"write it as {folder.name}/<file>")
     parts = Path(str(value)).parts
     rests = [parts[number + 1 :] for number, part in enumerate(parts) if part == folder.name]
     paths = [path for rest in rests if (path := folder.joinpath(*rest).resolve()).is_relative_to(folder)]
@@ -307,4 +315,8 @@ def _texts(where: str, key: str, value: Any) -> tuple[tuple[str, str], ...]:
     nested = [str(name) for name, item in value.items() if isinstance(item, dict | list)]
     if nested:
         raise DataProblem(where, f"'{key}.{nested[0]}' is not a single value", "write it as one quoted text")
-    return tuple((str(name), str(item)) for name, item in value.items())
+    texts = tuple((str(name), str(item)) for name, item in value.items())
+    for pair in texts:
+        if holds_nul(pair):
+            raise DataProblem(where, f"'{key}.{pair[0]}' has a NUL character", "remove it")
+    return texts

@@ -211,6 +211,8 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         found = msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
         raise FieldError(name, _in_words(hint)) from error
+    if holds_nul(found):
+        raise FieldError(name, f"{_in_words(hint)} without NUL characters")
     if isinstance(found, int | float):
         bounds = _bounds(hint)
         if bounds is not None and not bounds.allow(found):
@@ -218,6 +220,22 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         if not abs(found) <= _MOST:
             raise FieldError(name, "a number of at most 18 digits")
     return tuple(dict.fromkeys(found)) if isinstance(found, tuple) else found
+
+
+def holds_nul(value: Any) -> bool:
+    """Return whether a text, or one in a list or table, has a NUL, which ends a word of a command for who reads it."""
+    if isinstance(value, Mapping):
+        return any(holds_nul(part) for pair in value.items() for part in pair)
+    if isinstance(value, tuple | list | frozenset):
+        return any(map(holds_nul, value))
+    return isinstance(value, str) and "\0" in value
+
+
+def why_no_variable(name: str, value: str) -> str:
+    """Return why no process can have this environment variable; empty if one can."""
+    if not name or "=" in name:
+        return f"'{name}' is not a name of an environment variable"
+    return f"the variable {name!r} has a NUL character" if holds_nul((name, value)) else ""
 
 
 def _inner(name: str, record: Any, values: Mapping[str, Any]) -> Any:

@@ -13,6 +13,8 @@ from mlebench_console import environment
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.fields import why_no_variable
+from mlebench_console.foundation.problems import DataProblem
 
 _ARGUMENTS = "MLEBENCH_ARGUMENTS"
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")
@@ -212,6 +214,19 @@ def variables(
         **_model_variables(order, model_port),
         **dict(own),
     }
+
+
+def require_possible(variables: Mapping[str, str]) -> None:
+    """Check an agent's variables once more where a sandbox gets them, whoever has let them in.
+
+    Raises:
+        DataProblem: no process can have one of them.
+    """
+    for name, value in variables.items():
+        if why_not := why_no_variable(name, value):
+            raise DataProblem(
+                "the agent's variables can't be set", why_not, "correct its config.yaml or image"
+            )
 
 
 def variables_in_an_image(

@@ -217,6 +217,7 @@ def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) ->
     environment = layout.variables_in_an_image(
         order, here, own, port=layout.SANDBOX_PORT, model_port=layout.MODEL_PORT
     )
+    layout.require_possible(environment)
     return ContainerPlan(
         Role.AGENT,
         order.image,

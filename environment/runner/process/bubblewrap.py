@@ -19,6 +19,7 @@ from mlebench_console.environment.runner.layout import (
     binds_without_daemon,
     instructions,
     own_files,
+    require_possible,
 )
 from mlebench_console.environment.runner.process.seccomp import filter_program
 from mlebench_console.environment.runner.protocol import GivenGpus, Order
@@ -136,8 +137,13 @@ def open_variables(variables: Mapping[str, str]) -> int:
     """Return a descriptor of an agent's variables for `wrap`.
 
     Bubblewrap itself must not have them: some make a loader or a library run what they name, and it starts outside the
-    sandbox, where the agent's folder is the working directory.
+    sandbox, where the agent's folder is the working directory. Its arguments end at NUL characters there, so one within
+    a value would begin an argument that opens the sandbox.
+
+    Raises:
+        DataProblem: no process can have one of them.
     """
+    require_possible(variables)
     words = [word for name, value in variables.items() for word in ("--setenv", name, value)]
     return _open_in_memory("variables", b"".join(os.fsencode(word) + b"\0" for word in words))
 

@@ -297,6 +297,7 @@ class Shim:
             *self._containment.command(layout.start_command(order, here)),
         ]
         variables = self._variables(own, port=port, model_port=model_port)
+        layout.require_possible(variables)
         if not self._isolated:
             return command, variables
         if self._root is not None and self._runtime == protocol.APPTAINER:

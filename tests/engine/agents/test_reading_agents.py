@@ -93,6 +93,15 @@ def test_an_unknown_id_suggests_the_nearest(agents: Path) -> None:
         ("bad: {start: bad/start.sh, env_vars: [A]}", "not a mapping"),
         ("bad: {start: bad/start.sh, privileged: 'yes'}", "must be true or false"),
         ("aide: {start: bad/start.sh}", "of this id too"),
+        ('bad: {start: bad/start.sh, env_vars: {ZZ: "a\\0--bind\\0/\\0/mnt"}}', "'env_vars.ZZ' has a NUL"),
+        ('bad: {start: bad/start.sh, env_vars: {"Z\\0Z": a}}', "has a NUL"),
+        (
+            'bad: {start: bad/start.sh, env_vars: {"LD_PRELOAD=x": a}}',
+            "not a name of an environment variable",
+        ),
+        ('bad: {start: bad/start.sh, env_vars: {"": a}}', "not a name of an environment variable"),
+        ('bad: {start: bad/start.sh, kwargs_type: argparse, kwargs: {a: "1\\0"}}', "'kwargs.a' has a NUL"),
+        ('bad: {start: "bad/start.sh\\0"}', "'start' has a NUL"),
     ],
 )
 def test_a_broken_config_is_a_problem_and_hides_no_other_agent(

@@ -72,6 +72,8 @@ def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path, places: Place
         ("prepare = 1", "'prepare' is not true or false"),
         ("competitions = [1]", "'competitions' is not a list of texts"),
         ("agent = 3", "'agent' is not a text"),
+        (r'agent = "a\u0000b"', "'agent' is not a text without NUL"),
+        (r'competitions = ["a\u0000b"]', "'competitions' is not a list of texts without NUL"),
     ],
 )
 def test_a_file_that_is_not_understood_is_named_with_its_key(tmp_path: Path, text: str, telling: str) -> None:
@@ -100,9 +102,10 @@ def test_what_is_left_out_or_misspelt_comes_with_a_next_step(
     assert telling in str(told.value) and told.value.next_step
 
 
+_LETTERS = st.characters(codec="utf-8", exclude_characters="\0")
 launches = st.builds(
     launch_of,
-    agent_id=st.text(min_size=1, max_size=9),
+    agent_id=st.text(_LETTERS, min_size=1, max_size=9),
     agents_dir=st.just("/agents"),
     competitions=st.lists(st.sampled_from(registry.splits()["low"]), min_size=1, unique=True).map(tuple),
     seeds=st.integers(1, 9),
@@ -111,7 +114,7 @@ launches = st.builds(
     memory_bytes=st.none() | st.integers(1, 10**12),
     gpus=st.integers(-1, 8),
     runs_per_gpu=st.integers(1, 3),
-    allowed_hosts=st.lists(st.text(min_size=1, max_size=9), unique=True).map(tuple),
+    allowed_hosts=st.lists(st.text(_LETTERS, min_size=1, max_size=9), unique=True).map(tuple),
     network=st.sampled_from(["none", "models", "open"]),
     idle_limit_seconds=st.none() | st.integers(1, 10**5).map(lambda minutes: minutes * 60.0),
     disk_limit_bytes=st.none() | st.integers(1, 10**13),
@@ -122,11 +125,11 @@ launches = st.builds(
     gateway=st.sampled_from([(), ("openai",)]),
     budget_usd=st.none() | st.sampled_from([0.5, 20.0]),
     sweep_budget_calls=st.none() | st.integers(1, 10**6),
-    name=st.text(max_size=9),
+    name=st.text(_LETTERS, max_size=9),
     concurrency=st.integers(1, 500),
     priority=st.integers(-9, 9),
-    experiment=st.text(max_size=9),
-    note=st.text(max_size=30),
+    experiment=st.text(_LETTERS, max_size=9),
+    note=st.text(_LETTERS, max_size=30),
 )
 
 

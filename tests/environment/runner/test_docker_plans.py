@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from mlebench_console.competitions.registry import OWN_VARIABLE
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.plans import Role, plans
 from mlebench_console.environment.runner.layout import Bind, own_files
+from mlebench_console.foundation.problems import DataProblem
 from tests.conditions import changed
 from tests.environment.runner.test_docker_sandbox import order
 
@@ -40,6 +43,14 @@ def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: P
             read_only=True,
         ),
     }
+
+
+@pytest.mark.parametrize(("name", "value"), [("ZZ", "a\0b"), ("LD_PRELOAD=x", "c"), ("", "c")])
+def test_a_container_gets_no_impossible_variable(tmp_path: Path, name: str, value: str) -> None:
+    names = {role: role.value for role in Role}
+    wanted = replace(order(tmp_path), variables=((name, value),))
+    with pytest.raises(DataProblem, match="variables can't be set"):
+        tuple(plans(tmp_path, wanted, names, None, "out"))
 
 
 def test_no_container_is_given_the_answers(tmp_path: Path) -> None:

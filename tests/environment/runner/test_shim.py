@@ -83,6 +83,23 @@ def test_a_sandbox_that_can_not_be_made_is_told_and_nothing_runs(tmp_path: Path,
     assert not (folder / protocol.STARTED).exists()
 
 
+@pytest.mark.parametrize("runtime", [protocol.BUBBLEWRAP, protocol.PLAIN])
+@pytest.mark.parametrize(
+    ("name", "value"), [("ZZ", "a\0--bind\0/\0/mnt\0--share-net"), ("A=B", "c"), ("", "c")]
+)
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_variable_that_would_open_the_sandbox_is_told_and_nothing_runs(
+    tmp_path: Path, order: Order, runtime: str, name: str, value: str
+) -> None:
+    """Whoever let it in: bubblewrap reads its arguments up to NUL characters."""
+    folder = tmp_path / "attempt"
+    run(folder, changed(order, runtime=runtime, variables=((name, value),)), "echo never")
+    told = ending(folder)
+    assert (told.reason, told.problem_code) == ("unstarted", "not_started")
+    assert "variables can't be set" in told.problem
+    assert not (folder / protocol.STARTED).exists()
+
+
 def test_secrets_that_are_gone_are_told(tmp_path: Path, order: Order) -> None:
     folder = tmp_path / "attempt"
     run(folder, changed(order, runtime=protocol.PLAIN, secret=True), "echo never")
