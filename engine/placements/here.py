@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mlebench_console.engine.placements.model import AttemptStatus
 from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.gateway.keeper import given_variables
 from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import InboxEntry, Stop
 from mlebench_console.foundation import files, locks
@@ -150,7 +151,7 @@ class Here:
 
 
 def _runner_environment() -> dict[str, str]:
-    """Return the engine's variables that the runner needs, none of which is a secret."""
+    """Return the engine's variables that the runner and its gateways need, and none of its secrets."""
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "VIRTUAL_ENV", "PYTHONPATH")
     docker = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG")
-    return {name: os.environ[name] for name in (*kept, *docker) if name in os.environ}
+    return given_variables(os.environ, *kept, *docker)

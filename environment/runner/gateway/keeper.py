@@ -25,9 +25,8 @@ START_TRIES = 3
 _RESTARTS = Backoff(first=0.5, most=60.0)
 _END_SECONDS = 5.0
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
-# The operator's other variables may be secrets, and are kept from the gateway.
-_VARIABLES = ("PATH", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
-_PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 class GatewayKeeper:
@@ -108,7 +107,8 @@ class GatewayKeeper:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=_variables(os.environ),
+                # The operator's other variables may be secrets, and are kept from the gateway.
+                env=given_variables(os.environ, "PATH", "LANG"),
                 start_new_session=True,
                 preexec_fn=None if ends_with is None else lambda: die_with(ends_with),
             )
@@ -148,6 +148,7 @@ class GatewayKeeper:
             self._process.send_signal(number)
 
 
-def _variables(own: Mapping[str, str]) -> dict[str, str]:
-    proxies = (spelling for name in _PROXY_VARIABLES for spelling in (name, name.lower()))
-    return {name: own[name] for name in (*_VARIABLES, *proxies) if name in own}
+def given_variables(own: Mapping[str, str], *names: str) -> dict[str, str]:
+    """Return the operator's variables of these names, and those without which no provider may be reached from here."""
+    proxies = (spelling for name in _PROXIES for spelling in (name, name.lower()))
+    return {name: own[name] for name in (*names, *_CERTIFICATES, *proxies) if name in own}

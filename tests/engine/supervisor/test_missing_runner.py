@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,11 @@ class NeverThere:
     """A runner that ends at once."""
 
     started = 0
+    variables: Mapping[str, str]
 
-    def __init__(self, *_: object, **__: object) -> None:
+    def __init__(self, *_: object, env: Mapping[str, str], **__: object) -> None:
         NeverThere.started += 1
+        NeverThere.variables = env
 
     def poll(self) -> int:
         return 1
@@ -81,3 +84,19 @@ def test_a_runner_that_is_being_started_is_not_missed_and_one_that_does_not_come
     protocol.inbox(tmp_path).joinpath("0a.json").unlink()
     wait(here, clock, 60)
     assert here.runner_alive is None, "nothing waits for it any more"
+
+
+def test_a_runner_has_what_its_gateways_need_to_reach_providers_and_no_secret(
+    here: Here, clock: FrozenClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = {
+        "SSL_CERT_FILE": "/etc/company.pem",
+        "https_proxy": "http://proxy:3128",
+        "NO_PROXY": "localhost",
+    }
+    for name, value in {**needed, "OPENAI_API_KEY": "secret"}.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / protocol.CONTAINERS).touch()
+    here.step()
+    assert needed.items() <= NeverThere.variables.items()
+    assert "OPENAI_API_KEY" not in NeverThere.variables
