@@ -20,7 +20,11 @@ from typer import TyperException
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
-from mlebench_console.console.actions import causes, datasets, integrity, runs, sweeps
+from mlebench_console.console.actions import dataset as dataset_actions
+from mlebench_console.console.actions import integrity
+from mlebench_console.console.actions import need as need_actions
+from mlebench_console.console.actions import run as run_actions
+from mlebench_console.console.actions import sweep as sweep_actions
 from mlebench_console.console.actions.action import Action
 from mlebench_console.console.app.shell import Shell
 from mlebench_console.console.nouns.run import RUN_FILTERS, filter_words
@@ -166,7 +170,7 @@ def _change_sweep(request: Callable[..., SweepRequest], value: str = "", argumen
 
 
 def _stop_sweep(app: ConsoleApp, given: Given) -> None:
-    app.act(sweeps.stop, given.sweep_id)
+    app.act(sweep_actions.stop, given.sweep_id)
 
 
 def _retry_sweep(app: ConsoleApp, given: Given) -> None:
@@ -175,7 +179,7 @@ def _retry_sweep(app: ConsoleApp, given: Given) -> None:
     kinds = [FailureClass(each) for each in given.values["failure_class"] or (FailureClass.INFRASTRUCTURE,)]
     app.read_state(
         lambda database: [run for kind in kinds for run in known.failed(database, given.sweep_id, kind)],
-        lambda failed: app.act(runs.relaunch, failed),
+        lambda failed: app.act(run_actions.relaunch, failed),
     )
 
 
@@ -191,11 +195,16 @@ def _remove_sweep(app: ConsoleApp, given: Given) -> None:
         refuse_removal(found, with_results=with_results)
         return found
 
-    app.read_state(loss, lambda found: app.act(sweeps.remove, found, with_results=with_results))
+    app.read_state(loss, lambda found: app.act(sweep_actions.remove, found, with_results=with_results))
 
 
 def _classify(app: ConsoleApp, given: Given) -> None:
-    app.act(runs.classify, given.runs, FailureClass(given.values["failure_class"]), note=given.values["note"])
+    app.act(
+        run_actions.classify,
+        given.runs,
+        FailureClass(given.values["failure_class"]),
+        note=given.values["note"],
+    )
 
 
 def _note(app: ConsoleApp, given: Given) -> None:
@@ -217,16 +226,16 @@ def _tag(app: ConsoleApp, given: Given) -> None:
 
 def _annotate(app: ConsoleApp, given: Given, **change: Any) -> None:
     if given.sweep_id:
-        app.act(sweeps.annotate, given.sweep_id, **change)
+        app.act(sweep_actions.annotate, given.sweep_id, **change)
     else:
-        app.act(runs.annotate, given.runs, **change)
+        app.act(run_actions.annotate, given.runs, **change)
 
 
 def _acknowledge(app: ConsoleApp, given: Given) -> None:
     if given.values["undo"]:
-        plan: Callable[[str], Action] = causes.take_back
+        plan: Callable[[str], Action] = need_actions.take_back
     else:
-        plan = partial(causes.acknowledge, reason=given.values["reason"])
+        plan = partial(need_actions.acknowledge, reason=given.values["reason"])
     wanted, now = given.values["cause"], app.now()
     app.read_state(lambda database: find_cause(database, wanted, now), lambda found: app.act(plan, found.key))
 
@@ -283,9 +292,9 @@ def _launch(app: ConsoleApp, given: Given) -> None:
 def _prepare(app: ConsoleApp, given: Given) -> None:
     ids, raw = _competitions_of(given), given.values["raw"]
     if raw is None:
-        app.act(datasets.prepare_named, ids)
+        app.act(dataset_actions.prepare_named, ids)
     else:
-        app.in_background(partial(datasets.prepare_raw, ids, Path(raw)), app.carry_out)
+        app.in_background(partial(dataset_actions.prepare_raw, ids, Path(raw)), app.carry_out)
 
 
 def _ask_of_datasets(request: Callable[..., Any], **more: Callable[[Given], object]) -> Does:
@@ -319,9 +328,9 @@ def _show(mode: str) -> Does:
 
 _change = partial(CommandAction, changes=True)
 ACTIONS: Mapping[str, CommandAction] = {
-    "runs retry": _change(_act_on_runs(runs.relaunch), about="runs", key="relaunch"),
-    "runs stop": _change(_act_on_runs(runs.stop), about="runs", key="stop"),
-    "runs regrade": _change(_act_on_runs(runs.regrade), about="runs", key="regrade"),
+    "runs retry": _change(_act_on_runs(run_actions.relaunch), about="runs", key="relaunch"),
+    "runs stop": _change(_act_on_runs(run_actions.stop), about="runs", key="stop"),
+    "runs regrade": _change(_act_on_runs(run_actions.regrade), about="runs", key="regrade"),
     "runs classify": _change(_classify, ("failure_class", "note"), "runs", "classify"),
     "runs note": _change(_note, ("remove",), "runs", "note"),
     "runs tag": _change(_tag, ("remove",), "runs", "tag"),

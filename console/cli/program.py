@@ -69,42 +69,48 @@ class Entry(NamedTuple):
 # Every command, in the order in which an operator meets them. A command's module is imported when it is used.
 COMMANDS = {
     "demo": Entry("demo", "Open the console on a demo sweep with synthetic data."),
-    "doctor": Entry("doctor", "Check what this machine has and lacks, with next steps."),
+    "doctor": Entry("host.doctor", "Check what this machine has and lacks, with next steps."),
     "status": Entry("status", "Show the state of the engine, the sweeps and the disks."),
     "watch": Entry("watch", "Print a summary at intervals, in plain lines."),
     "serve": Entry("serve", "Show the console in a browser, on this machine only."),
-    "engine": Entry("engine", "Start, stop and watch the engine that does the work."),
+    "engine": Entry("host.engine", "Start, stop and watch the engine that does the work."),
     "sweep": Entry("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
-    "runs": Entry("runs", "List, follow, retry, stop and classify runs, and the causes of failures."),
+    "runs": Entry("run", "List, follow, retry, stop and classify runs, and the causes of failures."),
     "placements": Entry(
-        "placements", "List and check placements: this host, and the profiles of a batch system."
+        "host.placement", "List and check placements: this host, and the profiles of a batch system."
     ),
-    "events": Entry("events", "List what happened, newest last, filtered as on the Events screen."),
-    "images": Entry("images", "Build, list and check container images."),
-    "prepare": Entry("prepare", "Prepare datasets: download, verify, extract, split."),
-    "datasets": Entry("datasets", "List, check, verify, examine, copy, stop and prune datasets."),
-    "competitions": Entry("competitions", "Show competitions and their defects; create and check your own."),
-    "grade-sample": Entry("grade:sample_app", "Grade one submission file."),
-    "grade": Entry("grade", "Grade many submissions, listed in a JSONL file."),
+    "events": Entry("event", "List what happened, newest last, filtered as on the Events screen."),
+    "images": Entry("host.image", "Build, list and check container images."),
+    "prepare": Entry("dataset.prepare", "Prepare datasets: download, verify, extract, split."),
+    "datasets": Entry("dataset.group", "List, check, verify, examine, copy, stop and prune datasets."),
+    "competitions": Entry("competition", "Show competitions and their defects; create and check your own."),
+    "grade-sample": Entry("results.grading:sample_app", "Grade one submission file."),
+    "grade": Entry("results.grading", "Grade many submissions, listed in a JSONL file."),
     "make-submission": Entry(
-        "grade:make_submission_app", "List a run group's submissions in a JSONL file for 'grade'."
+        "results.grading:make_submission_app", "List a run group's submissions in a JSONL file for 'grade'."
     ),
     "validate": Entry(
-        "grade:validate_app", "Check whether a submission has the right form, as agents can while they work."
+        "results.grading:validate_app",
+        "Check whether a submission has the right form, as agents can while they work.",
     ),
-    "scoreboard": Entry("scoreboard:scoreboard_app", "Show own experiments beside the published rows."),
-    "aggregate": Entry("scoreboard:aggregate_app", "Aggregate runs, grading reports or a table of outcomes."),
+    "scoreboard": Entry(
+        "results.scoreboard:scoreboard_app", "Show own experiments beside the published rows."
+    ),
+    "aggregate": Entry(
+        "results.scoreboard:aggregate_app", "Aggregate runs, grading reports or a table of outcomes."
+    ),
     "prices": Entry("prices", "Check the prices of models."),
-    "compare": Entry("scoreboard:compare_app", "Compare two experiments by competition."),
-    "insight": Entry("scoreboard:insight_app", "Show what an experiment says beyond its row."),
+    "compare": Entry("results.scoreboard:compare_app", "Compare two experiments by competition."),
+    "insight": Entry("results.scoreboard:insight_app", "Show what an experiment says beyond its row."),
     "integrity": Entry(
-        "integrity", "Search runs for signs that scores were not earned, show and review them."
+        "results.integrity", "Search runs for signs that scores were not earned, show and review them."
     ),
-    "report": Entry("export:report_app", "Write one self-contained HTML page of an experiment."),
-    "verify": Entry("verify", "Check a bundle: its files, its scores, its row."),
-    "export": Entry("export:export_app", "Export a row, its bundle, MLE-bench run groups, or plots."),
+    "report": Entry("results.export:report_app", "Write one self-contained HTML page of an experiment."),
+    "verify": Entry("results.verify", "Check a bundle: its files, its scores, its row."),
+    "export": Entry("results.export:export_app", "Export a row, its bundle, MLE-bench run groups, or plots."),
     "import": Entry(
-        "scoreboard:import_app", "Import reports of MLE-bench onto the scoreboard, or newer published rows."
+        "results.scoreboard:import_app",
+        "Import reports of MLE-bench onto the scoreboard, or newer published rows.",
     ),
     "dev": Entry("dev", "Keep the benchmark's own facts up to date."),
     "completion": Entry("completion", "Print the completion script for a shell."),

@@ -11,7 +11,7 @@ import typer
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of, reading_state
-from mlebench_console.console.cli.engine import engine_text
+from mlebench_console.console.cli.host.engine import engine_text
 from mlebench_console.console.cli.output import say, say_json, say_rows
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.records import IMPORTED
@@ -28,8 +28,7 @@ app = new_app()
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
-    from mlebench_console.console.nouns.cause import CAUSE
-    from mlebench_console.console.nouns.need import MOST_IN_SUMMARIES, need_document, need_text
+    from mlebench_console.console.nouns.need import CAUSE, MOST_IN_SUMMARIES, need_document, need_text
     from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.console.views.datasets import totals_of
     from mlebench_console.console.views.sweep import listed_sweeps

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions import sweeps as actions
+from mlebench_console.console.actions import sweep as actions
 from mlebench_console.console.actions.action import Action
 from mlebench_console.console.cli.common import (
     EditionFlag,
@@ -35,7 +35,7 @@ from mlebench_console.console.cli.output import (
     say_texts,
     say_wrapped,
 )
-from mlebench_console.console.cli.runs import (
+from mlebench_console.console.cli.run import (
     NoteText,
     RemoveNote,
     RemoveTags,
@@ -436,7 +436,7 @@ def retry(
     json: Json = False,
 ) -> None:
     """Queue failed runs of a sweep again; ask before re-rolling a seed whose agent itself failed."""
-    from mlebench_console.console.actions.runs import relaunch
+    from mlebench_console.console.actions.run import relaunch
     from mlebench_console.state import runs, sweeps
 
     wanted = failure_class or [FailureClass.INFRASTRUCTURE]

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from mlebench_console.competitions.model import edition_named
 from mlebench_console.console import wording
-from mlebench_console.console.actions import datasets
+from mlebench_console.console.actions import dataset as dataset_actions
 from mlebench_console.console.actions.action import Action, applies
 from mlebench_console.console.nouns.competition import competition
 from mlebench_console.console.nouns.dataset import (
@@ -75,12 +75,12 @@ _PROBLEM_LINES = 3
 RowKey = tuple[str, str]
 
 _PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
-    "prepare": datasets.prepare,
-    "retry": datasets.retry,
-    "check": datasets.check,
-    "stop": datasets.stop,
-    "verify": datasets.verify,
-    "verify_deep": datasets.verify_deep,
+    "prepare": dataset_actions.prepare,
+    "retry": dataset_actions.retry,
+    "check": dataset_actions.check,
+    "stop": dataset_actions.stop,
+    "verify": dataset_actions.verify,
+    "verify_deep": dataset_actions.verify_deep,
 }
 
 
@@ -144,7 +144,7 @@ class _DatasetsScreen(ListScreen):
             return any(row.access is AccessState.RULES for row in chosen)
         if what in ("prepare", "retry"):
             # What Kaggle refuses is checked again.
-            states = {row.state for row in chosen if not applies(datasets.check, [row])}
+            states = {row.state for row in chosen if not applies(dataset_actions.check, [row])}
             return (DatasetState.ABSENT if what == "prepare" else DatasetState.FAILED) in states
         return what not in _PLANS or applies(_PLANS[what], chosen)
 
@@ -170,16 +170,16 @@ class _DatasetsScreen(ListScreen):
         if what in _PLANS:
             self.app.act(_PLANS[what], chosen)
         elif what == "first":
-            self.app.act(datasets.first, chosen, self.board.rows)
+            self.app.act(dataset_actions.first, chosen, self.board.rows)
         elif what == "copy_urls":
-            urls = datasets.rules_urls(chosen)
+            urls = dataset_actions.rules_urls(chosen)
             if urls:
                 self.app.copy_to_clipboard("\n".join(urls))
                 several = f"copied {len(urls)} addresses, one per line"
                 self.app.say(f"copied {urls[0]}" if len(urls) == 1 else several)
         else:
             everything = what == "prune_all"
-            plan = partial(datasets.prune, chosen, self.app.places.data_dir, everything=everything)
+            plan = partial(dataset_actions.prune, chosen, self.app.places.data_dir, everything=everything)
             self.app.in_background(plan, self.app.carry_out)
 
     def action_copy_folder(self) -> None:
@@ -352,7 +352,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             return ()
         copy, check = keys("data.copy_url"), keys("data.check")
         if row.access is AccessState.RULES:
-            url = next(iter(datasets.rules_urls([row])), "")
+            url = next(iter(dataset_actions.rules_urls([row])), "")
             where = f" accept the rules at {url}" if url else " accept the rules in a browser"
             long = f"{where}: {copy} copies it, then {check} checks again"
             short = f" accept the rules: {copy} copies the URL, {check} checks again"
@@ -522,7 +522,7 @@ def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Pro
     for row in chosen:
         ids.setdefault(row.edition, []).append(row.competition_id)
     try:
-        return [datasets.prepare_raw(each, raw, edition) for edition, each in ids.items()]
+        return [dataset_actions.prepare_raw(each, raw, edition) for edition, each in ids.items()]
     except Problem as problem:
         return problem
 

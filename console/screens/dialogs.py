@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions import runs
+from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import NotApplicable, Question
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.logs.reader import last_lines
@@ -408,7 +408,7 @@ def open_classify(app: BaseApp, chosen: Sequence[Run]) -> None:
     if app.refuses():
         return
     try:
-        question, failed = runs.classify_question(chosen)
+        question, failed = run_actions.classify_question(chosen)
     except NotApplicable as problem:
         app.say(str(problem))
     else:
@@ -525,7 +525,9 @@ class ClassifyScreen(Dialog[None]):
             self.app.say("choose a class first: they have failed for different reasons")
             return
         self.dismiss()
-        self.app.act(runs.classify, self._failed, list(FailureClass)[self._chosen], event.value.strip())
+        self.app.act(
+            run_actions.classify, self._failed, list(FailureClass)[self._chosen], event.value.strip()
+        )
 
     def action_choose(self, step: int) -> None:
         """Choose another class."""

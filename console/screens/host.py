@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlebench_console.console import wording
-from mlebench_console.console.nouns.gpu import BARS, GPU, gpu_rows
-from mlebench_console.console.nouns.node import NODE, node_rows
-from mlebench_console.console.nouns.usage import USAGE, cpus_text
+from mlebench_console.console.nouns.host import BARS, GPU, NODE, USAGE, cpus_text, gpu_rows, node_rows
 from mlebench_console.console.pieces import Line, bar, beside, cut, foreign, heading, joined
 from mlebench_console.console.roles import Pieces, Role, Signs
 from mlebench_console.console.tui.keys import Key

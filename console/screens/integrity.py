@@ -11,7 +11,7 @@ from textual.widget import Widget
 from mlebench_console.console import wording
 from mlebench_console.console.actions import integrity
 from mlebench_console.console.lists import words_accept
-from mlebench_console.console.nouns.finding import FINDING, FindingRow
+from mlebench_console.console.nouns.integrity import FINDING, FindingRow
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import (
     Line,

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
 from mlebench_console.console.actions.action import Action
-from mlebench_console.console.actions.images import start_build
+from mlebench_console.console.actions.image import start_build
 from mlebench_console.console.pieces import cut, fit, fitting, foreign, foreign_lines, heading
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.screens.dialogs import ConfirmScreen, question_width

@@ -11,12 +11,13 @@ from rich.cells import cell_len
 from textual.widget import Widget
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions import causes, runs
+from mlebench_console.console.actions import need as need_actions
+from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.fields import REST, Cell, Forms, NounField, Rest, Row, natural
-from mlebench_console.console.nouns.cause import group_text, splits_of
 from mlebench_console.console.nouns.competition import ORDER
 from mlebench_console.console.nouns.costs import cost_forms
 from mlebench_console.console.nouns.event import common_figures, sweeps_in_words
+from mlebench_console.console.nouns.need import group_text, splits_of
 from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.nouns.run import (
     IDLE_LETTER,
@@ -272,7 +273,7 @@ class OverviewScreen(ConsoleScreen):
             every, each = names("overview.relaunch_all"), names("overview.open")
             self.app.say(f"{every} relaunches all {len(chosen):,} runs, {each} lists them")
         elif chosen:
-            self.app.act(runs.relaunch, chosen, limits=self._limits())
+            self.app.act(run_actions.relaunch, chosen, limits=self._limits())
         else:
             self.app.say(_NO_RUNS)
 
@@ -280,7 +281,7 @@ class OverviewScreen(ConsoleScreen):
         """Relaunch all runs of the group of the line."""
         need = self._need()
         if need is not None and need.group is not None:
-            self.app.act(runs.relaunch, need.group.runs, limits=self._limits())
+            self.app.act(run_actions.relaunch, need.group.runs, limits=self._limits())
         else:
             self.app.say(_NO_RUNS)
 
@@ -293,7 +294,7 @@ class OverviewScreen(ConsoleScreen):
         """Retry the failed grading of the line's run, or of all runs of its group."""
         chosen = self._runs()
         if chosen:
-            self.app.act(runs.regrade, chosen)
+            self.app.act(run_actions.regrade, chosen)
 
     def action_ask(self, what: str) -> None:
         """Open the prompt to acknowledge or snooze the line's need."""
@@ -324,7 +325,7 @@ class OverviewScreen(ConsoleScreen):
             if message.prompt.id == "snooze":
                 duration, _, text = text.partition(" ")
                 seconds = read_duration(duration)
-            action = causes.acknowledge(need.key, text, seconds=seconds, text=need.text)
+            action = need_actions.acknowledge(need.key, text, seconds=seconds, text=need.text)
         except Problem as problem:
             self.app.say(str(problem), bad=True)
             message.prompt.open(message.value)
@@ -343,7 +344,7 @@ class OverviewScreen(ConsoleScreen):
         """Withdraw an acknowledgement."""
         need = self._need()
         if need is not None and need.acknowledgement is not None:
-            self.app.act(causes.take_back, need.key)
+            self.app.act(need_actions.take_back, need.key)
         else:
             self.app.say("this is not acknowledged")
 

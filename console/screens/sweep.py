@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions import runs, sweeps
+from mlebench_console.console.actions import run as run_actions
+from mlebench_console.console.actions import sweep as sweep_actions
 from mlebench_console.console.actions.action import applies
 from mlebench_console.console.fields import Cell, Forms, NounField, Rest, RowFilter
 from mlebench_console.console.lists import Marks, SortOrder
@@ -125,9 +126,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def _can_do(self, key: Key) -> bool:
         """Return whether a key applies to the marked runs, or to the one under the cursor."""
         can = {
-            "sweep.relaunch": lambda: applies(runs.relaunch, self._chosen()),
-            "sweep.stop": lambda: applies(runs.stop, self._chosen()),
-            "sweep.classify": lambda: applies(runs.classify_question, self._chosen()),
+            "sweep.relaunch": lambda: applies(run_actions.relaunch, self._chosen()),
+            "sweep.stop": lambda: applies(run_actions.stop, self._chosen()),
+            "sweep.classify": lambda: applies(run_actions.classify_question, self._chosen()),
             "sweep.logs": lambda: len(self._chosen()) > 1,
             "sweep.diff": lambda: len(self._compared()) == 2,
             "sweep.log": lambda: (row := self._row()) is not None and row.run.attempts > 0,
@@ -390,15 +391,15 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         """Relaunch the marked runs, or the one under the cursor."""
         sweep = self.chosen_sweep()
         limits = {} if sweep is None else {sweep.id: sweep.conditions.time_limit_seconds}
-        self._act(lambda chosen: self.app.act(runs.relaunch, chosen, limits=limits))
+        self._act(lambda chosen: self.app.act(run_actions.relaunch, chosen, limits=limits))
 
     def action_stop(self) -> None:
         """Stop the marked runs, or the one under the cursor."""
-        self._act(lambda chosen: self.app.act(runs.stop, chosen, now=self.app.now()))
+        self._act(lambda chosen: self.app.act(run_actions.stop, chosen, now=self.app.now()))
 
     def action_regrade(self) -> None:
         """Retry the failed grading of the marked runs, or of the one under the cursor."""
-        self._act(lambda chosen: self.app.act(runs.regrade, chosen))
+        self._act(lambda chosen: self.app.act(run_actions.regrade, chosen))
 
     def action_classify(self) -> None:
         """Correct the class of the marked failures, or of the one under the cursor."""
@@ -444,7 +445,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def action_pause(self) -> None:
         """Pause or resume the sweep."""
         if self._board is not None:
-            self.app.act(sweeps.pause_or_resume, self._board.sweep)
+            self.app.act(sweep_actions.pause_or_resume, self._board.sweep)
 
     def action_step(self, step: int) -> None:
         """Show the next or previous sweep."""

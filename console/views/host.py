@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mlebench_console.console.nouns.usage import LiveRun
+from mlebench_console.console.nouns.host import LiveRun
 from mlebench_console.console.views.run import Point, read_samples
 from mlebench_console.engine.placements import nodes
 from mlebench_console.engine.placements.nodes import Nodes

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench_console.console.nouns.finding import FindingRow, finding_rows
+from mlebench_console.console.nouns.integrity import FindingRow, finding_rows
 from mlebench_console.engine.scoreboard.integrity import PUBLIC_KERNEL
 from mlebench_console.foundation.files import reading_untrusted
 from mlebench_console.foundation.problems import DataProblem

@@ -11,7 +11,8 @@ import pytest
 from textual.geometry import Size
 
 from mlebench_console.competitions import registry
-from mlebench_console.console.actions import datasets, runs
+from mlebench_console.console.actions import dataset as dataset_actions
+from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question
 from mlebench_console.console.nouns.dataset import DatasetRow
 from mlebench_console.console.screens.dialogs import question_lines
@@ -77,13 +78,13 @@ def run_ids(action: Action) -> list[int]:
 
 
 def test_only_runs_that_have_ended_are_relaunched_and_a_re_roll_warns() -> None:
-    action = runs.relaunch(ALL)
+    action = run_actions.relaunch(ALL)
     assert (action.requests[0].kind, run_ids(action)) == ("run.relaunch", [4, 5, 6])
     assert action.question is not None and action.question.warns
     free, rerolled = action.question.affected
     assert not free.is_warning and len(free.items) == 1
     assert "leaf-classification seed 2, no submission" in rerolled.in_words()
-    lost = runs.relaunch([LOST], limits={LOST.sweep_id: 24 * 3600.0})
+    lost = run_actions.relaunch([LOST], limits={LOST.sweep_id: 24 * 3600.0})
     assert lost.question is not None and not lost.question.warns and lost.free_part is None
     assert [part.note for part in lost.question.affected][1:] == ["It takes up to 24h."]
     # Of a mixed choice, what is free can be had alone.
@@ -92,7 +93,7 @@ def test_only_runs_that_have_ended_are_relaunched_and_a_re_roll_warns() -> None:
 
 def test_a_question_names_the_sweeps_of_runs_of_several_and_says_what_they_have_in_common_once() -> None:
     other = replace(LOST, id=7, sweep_id="other")
-    assert runs.relaunch([LOST, other]).question == Question(
+    assert run_actions.relaunch([LOST, other]).question == Question(
         "Relaunch 2 runs?",
         "yes, relaunch",
         (
@@ -111,31 +112,31 @@ def test_a_question_names_the_sweeps_of_runs_of_several_and_says_what_they_have_
         ([never], "1 run never started"),
         ([LOST, never], "2 runs lost to infrastructure or never started"),
     ):
-        asked = runs.relaunch(chosen).question
+        asked = run_actions.relaunch(chosen).question
         assert asked is not None and asked.affected[0].heading == heading
 
 
 def test_only_queued_and_live_runs_are_stopped() -> None:
-    action = runs.stop(ALL)
+    action = run_actions.stop(ALL)
     assert (action.requests[0].kind, run_ids(action)) == ("run.stop", [1, 2])
     assert action.question is not None and action.question.affected[0].heading == "1 running, 1 queued"
-    asked = runs.stop([replace(RUNNING, started_at=1.0)], now=18.0).question
+    asked = run_actions.stop([replace(RUNNING, started_at=1.0)], now=18.0).question
     assert asked is not None and asked.affected[0].items[0][1] == "seed 2, running 17s"
 
 
 def test_only_runs_whose_grading_has_failed_are_graded_again() -> None:
     waiting = replace(GRADING, grading_problem="its grader was killed")
-    action = runs.regrade([*ALL, waiting])
+    action = run_actions.regrade([*ALL, waiting])
     assert action.question is None
     assert (action.requests[0].kind, run_ids(action)) == ("run.regrade", [3])
     with pytest.raises(NotApplicable, match="run 6 can't be graded again"):
-        runs.regrade([FINISHED], all_or_none=True)
+        run_actions.regrade([FINISHED], all_or_none=True)
 
 
 def test_only_failed_runs_are_classified() -> None:
-    question, failed = runs.classify_question(ALL)
+    question, failed = run_actions.classify_question(ALL)
     assert failed == (LOST, CRASHED) and "2 runs" in question.title
-    action = runs.classify(failed, FailureClass.DISK, "full")
+    action = run_actions.classify(failed, FailureClass.DISK, "full")
     assert run_ids(action) == [4, 5]
     (request,) = action.requests
     assert isinstance(request, ClassifyRuns)
@@ -143,12 +144,12 @@ def test_only_failed_runs_are_classified() -> None:
 
 
 def test_a_request_about_runs_names_the_attempts_that_were_shown() -> None:
-    (request,) = runs.relaunch([LOST, CRASHED]).requests
+    (request,) = run_actions.relaunch([LOST, CRASHED]).requests
     seen = (ChosenRun(4, attempt=1, reroll=False), ChosenRun(5, attempt=1, reroll=True))
     assert request == RelaunchRuns(runs=seen)
 
 
-@pytest.mark.parametrize("plan", [runs.relaunch, runs.stop, runs.classify_question])
+@pytest.mark.parametrize("plan", [run_actions.relaunch, run_actions.stop, run_actions.classify_question])
 def test_what_applies_to_nothing_is_refused(plan: object) -> None:
     assert callable(plan)
     with pytest.raises(NotApplicable, match="only runs that"):
@@ -157,17 +158,17 @@ def test_what_applies_to_nothing_is_refused(plan: object) -> None:
 
 def test_named_runs_are_all_changed_or_none_is() -> None:
     with pytest.raises(NotApplicable, match="run 2 can't be relaunched: it is running"):
-        runs.relaunch([LOST, RUNNING], all_or_none=True)
+        run_actions.relaunch([LOST, RUNNING], all_or_none=True)
     with pytest.raises(NotApplicable, match="run 6 can't be stopped: it is finished"):
-        runs.stop([RUNNING, FINISHED], all_or_none=True)
+        run_actions.stop([RUNNING, FINISHED], all_or_none=True)
     with pytest.raises(NotApplicable, match="run 6 can't be classified"):
-        runs.classify([FINISHED], FailureClass.CRASH, "")
+        run_actions.classify([FINISHED], FailureClass.CRASH, "")
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int) -> None:
     many = [replace(LOST, id=number, competition_id="x" * 56) for number in range(20)]
-    question = runs.relaunch(many).question
+    question = run_actions.relaunch(many).question
     assert question is not None
     lines = ["".join(text for text, _role in line) for line in question_lines(question, Size(width, 40))]
     assert "  and 12 more" in lines
@@ -176,7 +177,7 @@ def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int)
 
 def test_a_question_keeps_names_readable_beside_long_details() -> None:
     run = replace(LOST, competition_id="leaf-classification", failure_class=FailureClass.CRASH)
-    question = runs.relaunch([replace(run, suspected=ProblemCode.PROVIDER_AWAY)]).question
+    question = run_actions.relaunch([replace(run, suspected=ProblemCode.PROVIDER_AWAY)]).question
     assert question is not None
     lines = ["".join(text for text, _role in line) for line in question_lines(question, Size(80, 24))]
     assert lines[1].startswith("  leaf-classification  seed ")
@@ -216,13 +217,15 @@ def test_datasets_are_asked_for_once_for_each_edition() -> None:
         row("leaf-classification", DatasetState.FAILED, "corrected"),
         row("dog-breed-identification", DatasetState.WAITING),
     ]
-    assert datasets.prepare(chosen).requests == (
+    assert dataset_actions.prepare(chosen).requests == (
         PrepareDatasets(competition_ids=("leaf-classification",)),
         PrepareDatasets(competition_ids=("leaf-classification",), edition="corrected"),
     )
-    assert datasets.stop(chosen).requests == (StopDatasets(competition_ids=("dog-breed-identification",)),)
+    assert dataset_actions.stop(chosen).requests == (
+        StopDatasets(competition_ids=("dog-breed-identification",)),
+    )
     with pytest.raises(NotApplicable, match="none of these is prepared"):
-        datasets.verify(chosen)
+        dataset_actions.verify(chosen)
 
 
 def test_pruning_lists_what_lies_on_the_disk_largest_first_and_warns_of_prepared_data(tmp_path: Path) -> None:
@@ -232,14 +235,14 @@ def test_pruning_lists_what_lies_on_the_disk_largest_first_and_warns_of_prepared
     (folder / "leaf-classification.zip").write_bytes(bytes(2_000_000))
     assert registry.get("leaf-classification").id == folder.name
     chosen = [row("leaf-classification", DatasetState.PREPARED)]
-    leftovers = datasets.prune(chosen, tmp_path, everything=False)
+    leftovers = dataset_actions.prune(chosen, tmp_path, everything=False)
     assert leftovers.requests == (PruneDatasets(competition_ids=("leaf-classification",), parts=("zip",)),)
     assert leftovers.question is not None and not leftovers.question.warns
-    everything = datasets.prune(chosen, tmp_path, everything=True)
+    everything = dataset_actions.prune(chosen, tmp_path, everything=True)
     assert everything.question is not None and everything.question.warns
     assert [name.split()[0] for _id, name in everything.question.affected[0].items] == ["prepared", "zip"]
     with pytest.raises(NotApplicable, match="nothing to remove"):
-        datasets.prune([row("leaf-classification", DatasetState.WORKING)], tmp_path, everything=True)
+        dataset_actions.prune([row("leaf-classification", DatasetState.WORKING)], tmp_path, everything=True)
 
 
 @pytest.mark.parametrize(

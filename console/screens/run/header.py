@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.nouns.cause import group_text
 from mlebench_console.console.nouns.costs import short_cost
+from mlebench_console.console.nouns.need import group_text
 from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.nouns.run import RunRow, draw_run, state_role
 from mlebench_console.console.nouns.submission import NO_REASON

@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions import runs
+from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import applies
 from mlebench_console.console.pieces import Line, cut, heading
 from mlebench_console.console.roles import Drawing, Piece, Pieces
@@ -125,8 +125,8 @@ class RunScreen(LogScreen):
         if facts is None:
             return key.context == "app" or key.id in ("run.next", "run.back")
         can = {
-            "run.relaunch": lambda: applies(runs.relaunch, [facts.run]),
-            "run.stop": lambda: applies(runs.stop, [facts.run]),
+            "run.relaunch": lambda: applies(run_actions.relaunch, [facts.run]),
+            "run.stop": lambda: applies(run_actions.stop, [facts.run]),
             "run.classify": lambda: facts.run.failure_class is not None,
             "run.open": lambda: self._pane.opens(facts),
             "run.code": lambda: facts.attempt is not None and facts.attempt.started_at is not None,
@@ -215,17 +215,17 @@ class RunScreen(LogScreen):
         if self._facts is not None:
             sweep = self._facts.sweep
             limits = {sweep.id: sweep.conditions.time_limit_seconds}
-            self.app.act(runs.relaunch, [self._facts.run], limits=limits)
+            self.app.act(run_actions.relaunch, [self._facts.run], limits=limits)
 
     def action_stop(self) -> None:
         """Stop this run."""
         if self._facts is not None:
-            self.app.act(runs.stop, [self._facts.run])
+            self.app.act(run_actions.stop, [self._facts.run])
 
     def action_regrade(self) -> None:
         """Retry this run's failed grading."""
         if self._facts is not None:
-            self.app.act(runs.regrade, [self._facts.run])
+            self.app.act(run_actions.regrade, [self._facts.run])
 
     def action_classify(self) -> None:
         """Correct the class of this run's failure."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
 from mlebench_console.console.logs.reader import last_lines
-from mlebench_console.console.nouns.attempt import ATTEMPT, attempt_rows
+from mlebench_console.console.nouns.run import ATTEMPT, attempt_rows
 from mlebench_console.console.pieces import foreign, foreign_lines, heading, joined
 from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.screens.run.configuration import configuration_lines

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Forms, NounField
-from mlebench_console.console.nouns.attempt import ATTEMPT, attempt_rows
 from mlebench_console.console.nouns.event import ListedEvent, event_role, event_sign, joined_steps
+from mlebench_console.console.nouns.run import ATTEMPT, attempt_rows
 from mlebench_console.console.pieces import Line, cut, foreign, foreign_lines
 from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.console.screens.run.header import MOST_WRAPPED

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mlebench_console.console.cli import doctor
+from mlebench_console.console.cli.host import doctor
 from mlebench_console.engine.checks import Health
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import survey

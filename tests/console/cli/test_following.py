@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.console.cli import output, runs
+from mlebench_console.console.cli import output
+from mlebench_console.console.cli import run as runs
 from mlebench_console.console.logs.reader import LONGEST_LINE, LogFile
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.container.run_log import CappedLog

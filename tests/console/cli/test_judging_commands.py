@@ -37,7 +37,7 @@ def server(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelSer
         yield own
 
     monkeypatch.setattr("mlebench_console.engine.control.ask", ask)
-    monkeypatch.setattr("mlebench_console.console.cli.engine.engine_for", engine_for)
+    monkeypatch.setattr("mlebench_console.console.cli.host.engine.engine_for", engine_for)
     monkeypatch.setenv("LOCAL_KEY", KEY)
     with ModelServer(honest).running() as running:
         places.config_file.parent.mkdir(parents=True, exist_ok=True)

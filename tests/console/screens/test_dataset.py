@@ -9,7 +9,7 @@ import pytest
 from textual.widgets import Input
 
 from mlebench_console.competitions import registry
-from mlebench_console.console.actions.datasets import prepare_raw
+from mlebench_console.console.actions.dataset import prepare_raw
 from mlebench_console.console.screens.dataset import DataScreen
 from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD
 from mlebench_console.engine.layout import dataset_folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlebench_console.console.nouns.cause import group_text
+from mlebench_console.console.nouns.need import group_text
 from mlebench_console.engine.needs.causes import CauseKind, group_by_cause, read_causes
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.problem_codes import ProblemCode

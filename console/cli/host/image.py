@@ -60,8 +60,8 @@ def build(
     json: Json = False,
 ) -> None:
     """Build images, in order, and print their digests."""
-    from mlebench_console.console.actions.images import build_images
-    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.console.actions.image import build_images
+    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.requests import BuildImages
 
     own = places_of(context)

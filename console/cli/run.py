@@ -536,7 +536,7 @@ def causes(
     json: Json = False,
 ) -> None:
     """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
-    from mlebench_console.console.nouns.cause import CAUSE
+    from mlebench_console.console.nouns.need import CAUSE
     from mlebench_console.engine.needs.causes import read_causes
     from mlebench_console.state import sweeps
 
@@ -571,7 +571,7 @@ def acknowledge(
     json: Json = False,
 ) -> None:
     """Acknowledge a group of runs with one cause, with a reason; it is no longer shown as needing you."""
-    from mlebench_console.console.actions import causes
+    from mlebench_console.console.actions import need as need_actions
     from mlebench_console.console.views.names import find_cause
     from mlebench_console.engine.options.sweep import read_duration
     from mlebench_console.state import acknowledgements
@@ -587,7 +587,11 @@ def acknowledge(
             group = find_cause(database, cause, time.time())
             key, text = group.key, group.text
     seconds = read_duration(snooze) if snooze else None
-    action = causes.take_back(key) if undo else causes.acknowledge(key, reason, seconds=seconds, text=text)
+    action = (
+        need_actions.take_back(key)
+        if undo
+        else need_actions.acknowledge(key, reason, seconds=seconds, text=text)
+    )
     perform(context, action, json=json, cause=key)
 
 
@@ -604,7 +608,7 @@ def retry(
     json: Json = False,
 ) -> None:
     """Queue ended runs again; ask before re-rolling a seed whose agent itself failed."""
-    from mlebench_console.console.actions import runs
+    from mlebench_console.console.actions import run as run_actions
     from mlebench_console.console.views.names import find_cause
 
     if bool(run) == bool(cause):
@@ -614,24 +618,24 @@ def retry(
             chosen = list(find_cause(database, cause, time.time()).runs)
     else:
         chosen = _found(context, run or [])
-    relaunch = runs.relaunch(chosen, all_or_none=True)
+    relaunch = run_actions.relaunch(chosen, all_or_none=True)
     perform(context, relaunch, yes=yes, json=json, starting=True)
 
 
 @app.command()
 def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Stop runs: live ones are ended, queued ones never start."""
-    from mlebench_console.console.actions import runs
+    from mlebench_console.console.actions import run as run_actions
 
-    perform(context, runs.stop(_found(context, run), all_or_none=True), json=json)
+    perform(context, run_actions.stop(_found(context, run), all_or_none=True), json=json)
 
 
 @app.command()
 def regrade(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Grade runs whose grading has failed again at once; no agent runs again."""
-    from mlebench_console.console.actions import runs
+    from mlebench_console.console.actions import run as run_actions
 
-    perform(context, runs.regrade(_found(context, run), all_or_none=True), json=json)
+    perform(context, run_actions.regrade(_found(context, run), all_or_none=True), json=json)
 
 
 @app.command()
@@ -643,9 +647,9 @@ def classify(
     json: Json = False,
 ) -> None:
     """Correct the failure class of failed runs by hand."""
-    from mlebench_console.console.actions import runs
+    from mlebench_console.console.actions import run as run_actions
 
-    perform(context, runs.classify(_found(context, run), failure_class, note), json=json)
+    perform(context, run_actions.classify(_found(context, run), failure_class, note), json=json)
 
 
 @app.command()
@@ -657,10 +661,10 @@ def note(
     json: Json = False,
 ) -> None:
     """Write a note on a run, in place of an earlier one; without a text, show it."""
-    from mlebench_console.console.actions import runs
+    from mlebench_console.console.actions import run as run_actions
 
     found = _found(context, [run])
-    write_note(context, found[0], partial(runs.annotate, found), text, remove=remove, json=json)
+    write_note(context, found[0], partial(run_actions.annotate, found), text, remove=remove, json=json)
 
 
 @app.command()
@@ -672,10 +676,10 @@ def tag(
     json: Json = False,
 ) -> None:
     """Put tags on runs, for filters; without a tag, show them."""
-    from mlebench_console.console.actions import runs
+    from mlebench_console.console.actions import run as run_actions
 
     found = _found(context, run.split(","))
-    put_tags(context, found, partial(runs.annotate, found), tags or [], remove=remove, json=json)
+    put_tags(context, found, partial(run_actions.annotate, found), tags or [], remove=remove, json=json)
 
 
 @app.command()
@@ -851,7 +855,7 @@ def say_notes(subject: Run | Sweep) -> bool:
 
 
 def _say_causes(groups: Sequence[CauseGroup]) -> None:
-    from mlebench_console.console.nouns.cause import CAUSE
+    from mlebench_console.console.nouns.need import CAUSE
 
     say_rows(CAUSE.columns("cause runs what sweeps splits since newest relaunch acknowledged"), groups)
 

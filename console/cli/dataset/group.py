@@ -23,7 +23,7 @@ from mlebench_console.console.cli.common import (
     places_of,
     reading_state,
 )
-from mlebench_console.console.cli.competitions import Split
+from mlebench_console.console.cli.competition import Split
 from mlebench_console.console.cli.output import (
     say,
     say_answer,
@@ -150,8 +150,8 @@ def verify(
     MLE-bench prepared has no manifest until --record writes one.
     """
     from mlebench_console.competitions import registry
-    from mlebench_console.console.cli.dataset_work import progress_display, show_nothing, verify_and_watch
-    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.console.cli.dataset.requests import progress_display, show_nothing, verify_and_watch
+    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.layout import dataset_folder, is_prepared, require_prepared
     from mlebench_console.state.records import VerificationKind
 
@@ -205,7 +205,7 @@ def doctor(
     Exit code 3 when something differs or can't be had; docs/verification.md tells where to share the report.
     """
     from mlebench_console.competitions import registry
-    from mlebench_console.console.cli.dataset_work import prepare_by_engine
+    from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.agreement import examine, report_of
     from mlebench_console.engine.layout import dataset_folder, is_prepared
     from mlebench_console.engine.requests import PrepareDatasets
@@ -293,7 +293,7 @@ def stop(
     json: Json = False,
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is resumed by the next request."""
-    from mlebench_console.console.actions import datasets
+    from mlebench_console.console.actions import dataset as dataset_actions
     from mlebench_console.console.nouns.dataset import dataset_rows
     from mlebench_console.engine.control import Answer
 
@@ -306,7 +306,7 @@ def stop(
     if all_ and not chosen:
         say_answer(Answer("nothing is being prepared"), json=json)
     else:
-        perform(context, datasets.stop(chosen), json=json)
+        perform(context, dataset_actions.stop(chosen), json=json)
 
 
 @app.command()
@@ -323,7 +323,7 @@ def priority(
     json: Json = False,
 ) -> None:
     """Change the order in which waiting datasets are prepared."""
-    from mlebench_console.console.actions import datasets
+    from mlebench_console.console.actions import dataset as dataset_actions
     from mlebench_console.console.nouns.dataset import dataset_rows
 
     chosen = _chosen_ids(competition_id, "") if competition_id else ()
@@ -332,7 +332,7 @@ def priority(
     with reading_state(context) as database:
         rows = dataset_rows(database)
     wanted = [row for row in rows if row.edition == edition and row.competition_id in chosen]
-    perform(context, datasets.prioritize(wanted, value), json=json)
+    perform(context, dataset_actions.prioritize(wanted, value), json=json)
 
 
 _Edition = Annotated[
@@ -365,7 +365,7 @@ def import_datasets(
     The engine does the work as for prepare: what is interrupted goes on, and a dataset appears whole or not at all.
     """
     from mlebench_console.competitions import registry
-    from mlebench_console.console.cli.dataset_work import prepare_by_engine
+    from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.datasets.prepared import mirrors, stores
     from mlebench_console.engine.layout import dataset_folder, is_prepared
     from mlebench_console.engine.requests import PrepareDatasets
@@ -507,9 +507,9 @@ def prune(
     json: Json = False,
 ) -> None:
     """Remove data that are no longer needed: list them, ask, and remove; what sweeps still need stays."""
-    from mlebench_console.console.actions.datasets import parts_to_prune
-    from mlebench_console.console.cli.dataset_work import prune_and_wait
-    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.console.actions.dataset import parts_to_prune
+    from mlebench_console.console.cli.dataset.requests import prune_and_wait
+    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
     from mlebench_console.state import sweeps
 

@@ -268,7 +268,7 @@ def _prepare(
     places: Places, base: Path, request: PrepareDatasets, json: bool, *, verify: bool
 ) -> list[PreparationResult]:
     from mlebench_console.competitions import registry
-    from mlebench_console.console.cli.dataset_work import prepare_by_engine
+    from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.layout import dataset_folder, is_prepared
 
     chosen, edition = request.competition_ids, request.edition

@@ -85,7 +85,7 @@ def look(
     json: Json = False,
 ) -> None:
     """Search runs for signs of cheating; may be interrupted, as runs searched before are skipped."""
-    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.integrity import facts, plagiarism
     from mlebench_console.engine.integrity.material import examined_runs
     from mlebench_console.foundation.clock import SystemClock
@@ -145,7 +145,7 @@ def judge(
     What rules find is read first, every answer must quote what it read, and what goes wrong counts as unsure. Answers
     are kept: the same command goes on where it was interrupted, or where a budget was used up.
     """
-    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.integrity import judged_runs
     from mlebench_console.engine.integrity.judge import QUESTIONS, Judge, read_questions
     from mlebench_console.engine.integrity.material import examined_runs
@@ -229,7 +229,7 @@ def familiarity(
     """
     from mlebench_console.competitions import registry
     from mlebench_console.competitions.model import edition_named
-    from mlebench_console.console.cli.scoreboard import evidence_for
+    from mlebench_console.console.cli.results.scoreboard import evidence_for
     from mlebench_console.engine.integrity import familiarity as measuring
     from mlebench_console.engine.scoreboard import plots
     from mlebench_console.foundation.problems import writing
@@ -576,7 +576,7 @@ def _say_run(known: RunIntegrity, run: Run) -> None:
 
 
 def _document(known: RunIntegrity, run: Run) -> dict[str, Any]:
-    from mlebench_console.console.nouns.finding import FINDING, finding_rows
+    from mlebench_console.console.nouns.integrity import FINDING, finding_rows
 
     rows, now = finding_rows(run, known, Path()), time.time()
     return {

@@ -13,7 +13,7 @@ import typer
 
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
 from mlebench_console.console.cli.output import copy_to_clipboard, say, say_json, say_on_stderr
-from mlebench_console.console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
+from mlebench_console.console.cli.results.scoreboard import ExperimentId, Pad, Source, evidence_for
 from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.export import (
     RowFormat,

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
-from mlebench_console.console.cli.engine import engine_for
+from mlebench_console.console.cli.host.engine import engine_for
 from mlebench_console.console.cli.output import drawing, say, say_on_stderr
 from mlebench_console.console.fields import text_of
 from mlebench_console.console.nouns.dataset import DATASET, DatasetRow, dataset_rows

@@ -1,0 +1,1 @@
+"""Commands about results: scoreboard, grading, integrity, exports and their verification."""
