@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench_console.environment.gateway.dialects import TokenUsage
+from mlebench_console.environment.gateway.dialects import ErrorKind, RefusedCall, TokenUsage
 from mlebench_console.environment.gateway.orders import SHARED_BUDGET, BudgetNotice
 from mlebench_console.environment.gateway.prices import PriceTable, tier_of
 from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
@@ -22,20 +22,21 @@ SILENCE_SECONDS = 600.0  # a killed engine may have been started again by then
 _USUAL_OUTPUT_TOKENS = 4096  # reserved for a call that states no limit
 
 
-class OverBudget(Exception):
-    """A call is not sent because of a budget; the message says which.
-
-    Attributes:
-        is_shared: whether the budget is that of a sweep or an experiment.
-    """
+class OverBudget(RefusedCall):
+    """A call is not sent because of a budget; the message says which."""
 
     def __init__(self, text: str, *, is_shared: bool = False) -> None:
-        super().__init__(text)
+        # The status with which most providers report a used-up quota.
+        super().__init__(text, ErrorKind.QUOTA, 429)
         self.is_shared = is_shared
 
 
-class EngineSilent(Exception):
+class EngineSilent(RefusedCall):
     """A call is not sent, because the engine has not confirmed for too long that a shared budget is left."""
+
+    def __init__(self) -> None:
+        text = "the engine, which counts the budget that this run shares, does not answer"
+        super().__init__(text, ErrorKind.SERVER, 503)
 
 
 class NoticeReader:
@@ -80,7 +81,7 @@ class NoticeReader:
         if not self.look():
             return None
         if self._notice is None or self._clock() - self._heard_at > SILENCE_SECONDS:
-            raise EngineSilent("the engine, which counts the budget that this run shares, does not answer")
+            raise EngineSilent
         return self._notice
 
 

@@ -47,14 +47,32 @@ class Api(StrEnum):
     UNCOUNTED = "uncounted"  # lists of models and the counting of tokens, which cost nothing
 
 
+class ErrorKind(StrEnum):
+    """What went wrong with a call that the gateway answers itself, as far as providers' errors tell it apart."""
+
+    QUOTA = "quota"
+    REQUEST = "request"
+    SERVER = "server"
+    KEY = "key"
+
+
 class RefusedCall(Exception):
-    """A call is not forwarded; the message says why, for the agent and the record.
+    """A call that is not forwarded; the message says why, for the agent and the record.
 
     Attributes:
+        kind: what the agent is told by the form of the answer.
+        status: of the answer.
         model: the requested model, where that is known.
+        is_shared: whether a budget is used up that the run shares with others.
     """
 
-    model = ""
+    is_shared = False
+
+    def __init__(self, text: str, kind: ErrorKind = ErrorKind.REQUEST, status: int = 400) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.status = status
+        self.model = ""
 
 
 @dataclass(frozen=True)
@@ -189,7 +207,7 @@ def route(dialect: Dialect, method: str, path: str) -> Route:
             stream = (named.get("stream") or "").startswith("stream")
             # The address of an OpenAI-compatible server ends with its version; those of others do not.
             return Route(api, named.get("path") or path, named.get("model") or "", stream)
-    raise RefusedCall(f"the gateway does not forward {method} {path[:100]}")
+    raise RefusedCall(f"the gateway does not forward {method} {path[:100]}", status=404)
 
 
 def checked_query(query: Mapping[str, str]) -> dict[str, str]:
@@ -201,7 +219,8 @@ def checked_query(query: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in query.items() if name != "key"}
     for name, value in kept.items():
         if name not in _QUERY or not _QUERY_VALUE.fullmatch(value):
-            raise RefusedCall(f"the gateway does not forward the query parameter '{name[:50]}'")
+            text = f"the gateway does not forward the query parameter '{name[:50]}'"
+            raise RefusedCall(text, status=404)
     return kept
 
 
@@ -362,15 +381,6 @@ def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
         elif name not in _NO_TEXT or not isinstance(item, str):
             characters += _check_content(item, grants, depth + 1)
     return characters
-
-
-class ErrorKind(StrEnum):
-    """What went wrong with a call that the gateway answers itself, as far as providers' errors tell it apart."""
-
-    QUOTA = "quota"
-    REQUEST = "request"
-    SERVER = "server"
-    KEY = "key"
 
 
 _ERROR_NAMES: dict[Dialect, dict[ErrorKind, str]] = {

@@ -6,9 +6,9 @@ untrusted as anything else that an agent writes.
 
 from __future__ import annotations
 
+import time
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
@@ -34,48 +34,33 @@ class Kept(StrEnum):
     NOTHING = "nothing"
 
 
-class RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of recorded_calls.jsonl.
+class RecordedCall(msgspec.Struct, kw_only=True):
+    """A call while it is recorded, and then a line of recorded_calls.jsonl.
 
     Attributes:
         id, at, provider: as in model_calls.jsonl.
-        ended_at: when the answer ended.
-        request, answer: as far as they are kept, compressed with zlib; in JSON as base64.
+        request, answer: as far as they are kept; in the line compressed with zlib, as base64.
         request_bytes, answer_bytes: their full lengths.
         is_whole: whether the answer was complete.
+        ended_at: when the answer ended.
         kept: how much of the call is recorded.
     """
 
     id: str
     at: float
-    ended_at: float
     provider: str
     method: str
     path: str
     query: dict[str, str]
     request: bytes
-    request_bytes: int
-    status: int
-    headers: dict[str, str]
-    answer: bytes
-    answer_bytes: int
-    is_whole: bool
-    kept: Kept
-
-
-@dataclass
-class CallRecording:
-    """A call while it is recorded: the agent's request, and the answer so far."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    request: bytes
+    request_bytes: int = 0
     status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    answer: bytearray = field(default_factory=bytearray)
+    headers: dict[str, str] = {}
+    answer: bytearray = msgspec.field(default_factory=bytearray)
     answer_bytes: int = 0
     is_whole: bool = False
+    ended_at: float = 0.0
+    kept: Kept = Kept.WHOLE
 
     def add(self, piece: bytes) -> None:
         """Record a piece of the answer, as far as there is room."""
@@ -90,30 +75,21 @@ class Recorder:
         self._path = path
         self._secrets = tuple(secrets)
 
-    def keep(self, call: CallRecording, *, id: str, at: float, ended_at: float, provider: str) -> Kept:
+    def keep(self, call: RecordedCall) -> Kept:
         """Record a call that has ended, and return how much of it was kept."""
-        request = self._redacted(call.request)
-        answer = self._redacted(bytes(call.answer))
+        request, answer = self._redacted(call.request), self._redacted(bytes(call.answer))
         request_kept, request_written = _written(request)
         answer_kept, answer_written = _written(answer)
         is_cut = (
             request_kept < len(request) or answer_kept < len(answer) or len(call.answer) < call.answer_bytes
         )
-        line = RecordedCall(
-            id=id,
-            at=at,
-            ended_at=ended_at,
-            provider=provider,
-            method=call.method,
-            path=call.path,
-            query=dict(call.query),
+        line = msgspec.structs.replace(
+            call,
             request=request_written,
             request_bytes=len(request),
-            status=call.status,
-            headers=dict(call.headers),
-            answer=answer_written,
+            answer=bytearray(answer_written),
             answer_bytes=call.answer_bytes - len(call.answer) + len(answer),
-            is_whole=call.is_whole,
+            ended_at=time.time(),
             kept=Kept.CUT if is_cut else Kept.WHOLE,
         )
         try:

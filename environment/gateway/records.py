@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,19 @@ class OpenCall:
     request_bytes: int
     input_characters: int
     state: OpenState = OpenState.SENT
+
+    def ended(self, outcome: CallOutcome) -> ModelCall:
+        """Return the record of its end, with what was known before it was sent."""
+        return ModelCall(
+            self.id,
+            self.at,
+            self.provider,
+            self.api,
+            outcome,
+            asked_model=self.asked_model,
+            stream=self.stream,
+            request_bytes=self.request_bytes,
+        )
 
 
 def from_line(line: dict[str, Any]) -> ModelCall | None:
@@ -230,17 +243,10 @@ def under_way(attempt: Path) -> list[OpenCall]:
 
 
 def _lost(call: OpenCall) -> ModelCall:
-    return ModelCall(
-        call.id,
-        call.at,
-        call.provider,
-        call.api,
-        CallOutcome.LOST,
-        asked_model=call.asked_model,
-        stream=call.stream,
+    return replace(
+        call.ended(CallOutcome.LOST),
         usage=TokenUsage(input_tokens=estimated_tokens(call.input_characters), output_tokens=0),
         estimated=True,
-        request_bytes=call.request_bytes,
         problem="the gateway died while the call was under way",
     )
 

@@ -12,7 +12,7 @@ import errno
 import hmac
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -22,7 +22,7 @@ from aiohttp import web
 from yarl import URL
 
 from mlebench_console.environment.gateway import dialects
-from mlebench_console.environment.gateway.budget import EngineSilent, Ledger, OverBudget
+from mlebench_console.environment.gateway.budget import Ledger
 from mlebench_console.environment.gateway.dialects import (
     AnswerReader,
     Api,
@@ -37,7 +37,7 @@ from mlebench_console.environment.gateway.dialects import (
 )
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.rates import KeyRate
-from mlebench_console.environment.gateway.recording import CallRecording, Recorder
+from mlebench_console.environment.gateway.recording import RecordedCall, Recorder
 from mlebench_console.environment.gateway.records import (
     CallOutcome,
     Journal,
@@ -78,37 +78,6 @@ _RETURNED_HEADERS = frozenset(
 _RETURNED_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
-@dataclass(frozen=True)
-class GatewaySettings:
-    """The configuration of a gateway, from its order and the operator's keys.
-
-    Attributes:
-        token: the agent's substitute for a key.
-        keys: the operator's keys by provider; none for a provider that needs none.
-    """
-
-    token: str
-    providers: tuple[ModelProvider, ...]
-    grants: frozenset[Grant] = frozenset()
-    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-class _Refusal(Exception):
-    """A call that the gateway answers itself."""
-
-    def __init__(
-        self,
-        status: int,
-        text: str,
-        kind: ErrorKind = ErrorKind.REQUEST,
-        outcome: CallOutcome = CallOutcome.REFUSED,
-    ) -> None:
-        super().__init__(text)
-        self.status = status
-        self.kind = kind
-        self.outcome = outcome
-
-
 @dataclass
 class _Call:
     """A call while it is under way."""
@@ -127,7 +96,7 @@ class _Call:
     waits: bool = False
     waited: float = 0.0
     taken: int = 0
-    recording: CallRecording | None = None
+    recording: RecordedCall | None = None
     # The agent has closed the connection; then a part of the answer may be undelivered.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     undelivered: bool = False
@@ -146,23 +115,16 @@ class _Call:
 
     def ended(self, outcome: CallOutcome, answer: AnswerReader, problem: str = "") -> ModelCall:
         usage, is_estimated = self._usage(outcome, answer)
-        return ModelCall(
-            self.id,
-            self.at,
-            self.provider.name,
-            str(self.route.api),
-            outcome,
-            asked_model=self.sent.model,
+        return replace(
+            self.begun().ended(outcome),
             model=answer.model,
             status=self.status,
-            stream=self.sent.stream,
             stop_reason=answer.stop_reason,
             service_tier=answer.service_tier,
             usage=usage,
             estimated=is_estimated,
             first_seconds=None if self.first_seconds is None else round(self.first_seconds, 4),
             seconds=round(time.monotonic() - self.began, 4),
-            request_bytes=len(self.sent.content),
             answer_bytes=self.answer_bytes,
             retry_after=self.retry_after,
             waited=round(self.waited, 4),
@@ -194,18 +156,36 @@ class Gateway:
 
     def __init__(
         self,
-        settings: GatewaySettings,
+        providers: Sequence[ModelProvider],
         journal: Journal,
         ledger: Ledger,
         *,
+        token: str,
+        keys: Mapping[str, str],
+        grants: frozenset[Grant] = frozenset(),
         drain_seconds: float = DRAIN_SECONDS,
         rates: Mapping[str, KeyRate] | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        self._settings = settings
+        """Configure it.
+
+        Args:
+            providers: those that the agent may call.
+            journal: records the calls.
+            ledger: admits them.
+            token: the agent's substitute for a key.
+            keys: the operator's keys by provider; none for a provider that needs none.
+            grants: what providers may do besides answering.
+            drain_seconds: for how long an answer is read after its agent has left.
+            rates: the rate limits of providers that have one.
+            recorder: keeps requests and answers; None without a recording.
+        """
+        self._token = token.encode()
+        self._keys = keys
+        self._grants = grants
         self._ledger = ledger
         self._recorder = recorder
-        self._providers = {provider.name: provider for provider in settings.providers}
+        self._providers = {provider.name: provider for provider in providers}
         self._journal = journal
         self._drain_seconds = drain_seconds
         self._rates = rates or {}
@@ -244,30 +224,41 @@ class Gateway:
             self._check_token(request)
             call = self._call_to(request, provider, path)
             if self._journal.is_full:
-                text = "The record of this run's model calls is full."
-                raise _Refusal(429, text, ErrorKind.QUOTA, CallOutcome.BUDGET)
+                raise RefusedCall("the record of this run's model calls is full", ErrorKind.QUOTA, 429)
             if request.method == "POST":
-                self._check(call, await self._read_body(request))
-        except _Refusal as refusal:
+                call.sent = dialects.checked_request(
+                    call.route,
+                    await self._read_body(request),
+                    self._grants,
+                    include_usage=provider.include_usage,
+                )
+        except RefusedCall as refusal:
             return self._refuse(provider, call, refusal)
         held = len(call.sent.content)
         self._held_bytes += held
         try:
             await self._wait_to_send(call)
-        except _Refusal as refusal:
-            self._held_bytes -= held
-            return self._refuse(provider, call, refusal)
-        except OSError as error:
-            self._held_bytes -= held
-            self._ledger.release(call.id)
-            text = f"The gateway can't record this call: {error.strerror}."
-            return self._refuse(provider, None, _Refusal(503, text, ErrorKind.SERVER))
-        except asyncio.CancelledError:  # the agent has closed the connection, and nothing was sent
+        except (
+            BaseException
+        ) as error:  # nothing was sent: it may not be, or the agent has closed the connection
             self._held_bytes -= held
             self._ledger.release(call.id)
+            if isinstance(error, RefusedCall):
+                return self._refuse(provider, call, error)
+            if isinstance(error, OSError):
+                text = f"the gateway can't record this call: {error.strerror}"
+                return self._refuse(provider, None, RefusedCall(text, ErrorKind.SERVER, 503))
             raise
         if self._recorder is not None:
-            call.recording = CallRecording(request.method, call.route.path, call.query, call.sent.content)
+            call.recording = RecordedCall(
+                id=call.id,
+                at=call.at,
+                provider=provider.name,
+                method=request.method,
+                path=call.route.path,
+                query=call.query,
+                request=call.sent.content,
+            )
         # A task of its own, so that the end of an answer is still read after the agent has closed the connection.
         sending = asyncio.ensure_future(self._send(request, call))
         self._sending.add(sending)
@@ -288,14 +279,14 @@ class Gateway:
         """Return which provider a request is for, and the path below it.
 
         Raises:
-            _Refusal: there is none.
+            RefusedCall: there is none.
         """
         target = request.raw_path
         name, _, path = target.removeprefix("/").partition("/")
         provider = self._providers.get(name)
         if not target.startswith("/") or provider is None:
             served = ", ".join(f"/{name}" for name in self._providers)
-            raise _Refusal(404, f"The gateway serves {served} and nothing else.")
+            raise RefusedCall(f"the gateway serves {served} and nothing else", status=404)
         return provider, f"/{path.partition('?')[0]}"
 
     def _check_token(self, request: web.BaseRequest) -> None:
@@ -307,60 +298,55 @@ class Gateway:
             request.headers.get("x-goog-api-key", ""),
             request.query.get("key", ""),
         )
-        token = self._settings.token.encode()
-        if not any(hmac.compare_digest(text.encode("utf-8", "replace"), token) for text in given):
-            raise _Refusal(401, "This is not the key that this run was given.", ErrorKind.KEY)
+        if not any(hmac.compare_digest(text.encode("utf-8", "replace"), self._token) for text in given):
+            raise RefusedCall("this is not the key that this run was given", ErrorKind.KEY, 401)
 
     def _call_to(self, request: web.BaseRequest, provider: ModelProvider, path: str) -> _Call:
         """Return the call of a request, without its body.
 
         Raises:
-            _Refusal: the gateway does not forward such calls.
+            RefusedCall: the gateway does not forward such calls.
         """
-        try:
-            if len(request.query) != len(set(request.query)):
-                raise RefusedCall("a query parameter is given twice")
-            route = dialects.route(Dialect(provider.dialect), request.method, path)
-            return _Call(provider, route, dialects.checked_query(request.query))
-        except RefusedCall as error:
-            raise _Refusal(404, _sentence(error)) from None
+        if len(request.query) != len(set(request.query)):
+            raise RefusedCall("a query parameter is given twice", status=404)
+        route = dialects.route(Dialect(provider.dialect), request.method, path)
+        return _Call(provider, route, dialects.checked_query(request.query))
 
     async def _read_body(self, request: web.BaseRequest) -> bytes:
+        """Return the body of a request.
+
+        Raises:
+            RefusedCall: it is too large.
+        """
         content = bytearray()
+        too_large = RefusedCall(f"a request may have {MAX_REQUEST_BYTES >> 20} MiB", status=413)
         if (request.content_length or 0) > MAX_REQUEST_BYTES:
-            raise _Refusal(413, f"A request may have {MAX_REQUEST_BYTES >> 20} MiB.")
+            raise too_large
         async for chunk in request.content.iter_any():
             content += chunk
             if len(content) > MAX_REQUEST_BYTES:
-                raise _Refusal(413, f"A request may have {MAX_REQUEST_BYTES >> 20} MiB.")
+                raise too_large
             if self._held_bytes + len(content) > MAX_HELD_BYTES:
-                raise _Refusal(503, "Too much is being sent at once.", ErrorKind.SERVER)
+                raise RefusedCall("too much is being sent at once", ErrorKind.SERVER, 503)
         return bytes(content)
-
-    def _check(self, call: _Call, content: bytes) -> None:
-        """Set what is sent to the provider.
-
-        Raises:
-            _Refusal: it may not be sent.
-        """
-        try:
-            call.sent = dialects.checked_request(
-                call.route, content, self._settings.grants, include_usage=call.provider.include_usage
-            )
-        except RefusedCall as error:
-            call.sent = CheckedCall(model=error.model)
-            raise _Refusal(400, _sentence(error)) from None
 
     async def _wait_to_send(self, call: _Call) -> None:
         """Reserve what a call may cost, wait for its turn, and record that it is sent.
 
         Raises:
-            _Refusal: it may not be sent.
+            RefusedCall: it may not be sent.
             OSError: it can't be recorded, so that it must not be sent.
         """
         if call.route.api is Api.UNCOUNTED:
             return
-        self._reserve_budget(call)
+        sent = call.sent
+        self._ledger.admit(
+            call.id,
+            sent.model,
+            sent.input_characters,
+            sent.most_output_tokens,
+            service_tier=sent.service_tier,
+        )
         try:
             await self._take_turn(call)
         except asyncio.CancelledError:
@@ -406,41 +392,25 @@ class Gateway:
                 return
             await asyncio.sleep(_SETTLE_SECONDS)
 
-    def _reserve_budget(self, call: _Call) -> None:
-        """Reserve the most that a call may cost.
-
-        Raises:
-            _Refusal: it fits no budget.
-        """
-        try:
-            self._ledger.admit(
-                call.id,
-                call.sent.model,
-                call.sent.input_characters,
-                call.sent.most_output_tokens,
-                service_tier=call.sent.service_tier,
-            )
-        except OverBudget as error:
-            # The status with which providers report a used-up quota; 400 is Anthropic's.
-            status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
-            outcome = CallOutcome.SHARED_BUDGET if error.is_shared else CallOutcome.BUDGET
-            raise _Refusal(status, _sentence(error), ErrorKind.QUOTA, outcome) from None
-        except EngineSilent as error:
-            raise _Refusal(503, _sentence(error), ErrorKind.SERVER) from None
-
     def _refuse(
-        self, provider: ModelProvider | None, call: _Call | None, refusal: _Refusal
+        self, provider: ModelProvider | None, call: _Call | None, refusal: RefusedCall
     ) -> web.StreamResponse:
         """Answer in place of the provider, in the form of its API."""
         dialect = Dialect(provider.dialect) if provider is not None else Dialect.OPENAI
+        status, outcome, text = refusal.status, CallOutcome.REFUSED, str(refusal)
+        text = f"{text[:1].upper()}{text[1:]}."
+        if refusal.kind is ErrorKind.QUOTA:
+            outcome = CallOutcome.SHARED_BUDGET if refusal.is_shared else CallOutcome.BUDGET
+            status = 400 if dialect is Dialect.ANTHROPIC else status  # as it reports a used-up quota
         if call is not None:
-            call.status = refusal.status
-            self._journal.end(call.ended(refusal.outcome, AnswerReader(call.route.api), str(refusal)))
-        body = dialects.error_body(dialect, str(refusal), kind=refusal.kind, status=refusal.status)
-        answer = web.Response(status=refusal.status, body=msgspec.json.encode(body), content_type=_JSON)
-        if refusal.outcome in (CallOutcome.BUDGET, CallOutcome.SHARED_BUDGET):
+            call.status = status
+            call.sent = replace(call.sent, model=call.sent.model or refusal.model)
+            self._journal.end(call.ended(outcome, AnswerReader(call.route.api), text))
+        body = dialects.error_body(dialect, text, kind=refusal.kind, status=status)
+        answer = web.Response(status=status, body=msgspec.json.encode(body), content_type=_JSON)
+        if refusal.kind is ErrorKind.QUOTA:
             answer.headers["x-should-retry"] = "false"
-        if refusal.status == 413:
+        if status == 413:
             answer.force_close()  # the rest of the body is not read
         return answer
 
@@ -492,10 +462,7 @@ class Gateway:
         finally:
             ended = call.ended(outcome, reader, problem)
             if self._recorder is not None and call.recording is not None:
-                kept = self._recorder.keep(
-                    call.recording, id=call.id, at=call.at, ended_at=time.time(), provider=call.provider.name
-                )
-                ended = replace(ended, recorded=str(kept))
+                ended = replace(ended, recorded=str(self._recorder.keep(call.recording)))
             if call.route.api is not Api.UNCOUNTED:
                 self._journal.end(ended)
             await self._settle(call, ended.usage)
@@ -515,7 +482,7 @@ class Gateway:
         headers["accept-encoding"] = "identity"
         if request.method == "POST":
             headers["content-type"] = _JSON
-        key = self._settings.keys.get(provider.name, "")
+        key = self._keys.get(provider.name, "")
         if key:
             match Dialect(provider.dialect):
                 case Dialect.OPENAI:
@@ -552,7 +519,7 @@ class Gateway:
                 call.gone.set()
                 call.undelivered = True
 
-        key = self._settings.keys.get(call.provider.name, "").encode()
+        key = self._keys.get(call.provider.name, "").encode()
         if upstream.status >= 400:
             content = await _limited(upstream, _MAX_ERROR_BYTES)
             call.answer_bytes = len(content)
@@ -600,11 +567,6 @@ def _is_unreachable(error: Exception) -> bool:
     if isinstance(error, aiohttp.ClientConnectorError):
         return error.os_error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
     return isinstance(error, aiohttp.ConnectionTimeoutError)
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _address(call: _Call) -> URL:

@@ -14,6 +14,7 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from aiohttp.http_exceptions import HttpProcessingError
@@ -25,7 +26,7 @@ from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.rates import KeyRate
 from mlebench_console.environment.gateway.recording import Recorder
 from mlebench_console.environment.gateway.records import Journal
-from mlebench_console.environment.gateway.server import Gateway, GatewaySettings
+from mlebench_console.environment.gateway.server import Gateway
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.locks import FileLock
@@ -68,34 +69,34 @@ def main() -> int:
         return EXIT_SECOND
     order = protocol.read(attempt / protocol.ORDER, Order)
     terms, by_variable = order.conditions.models, secrets.read_keys(attempt)
-    settings = GatewaySettings(
-        order.model_token,
-        order.providers,
-        frozenset(Grant(name) for name in terms.grants),
-        {
-            provider.name: by_variable[provider.key]
-            for provider in order.providers
-            if provider.key in by_variable
-        },
-    )
+    keys = {one.name: by_variable[one.key] for one in order.providers if one.key in by_variable}
     hidden = (*by_variable.values(), order.model_token)
     recorder = Recorder(attempt / protocol.RECORDED_CALLS, hidden) if terms.record_calls else None
     prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
     notices = NoticeReader(attempt)
     ledger = Ledger(terms.budget, prices, notices)
     journal = Journal(attempt, ledger.add)
-    gateway = Gateway(settings, journal, ledger, rates=_rates(attempt, order, settings), recorder=recorder)
+    gateway = Gateway(
+        order.providers,
+        journal,
+        ledger,
+        token=order.model_token,
+        keys=keys,
+        grants=frozenset(map(Grant, terms.grants)),
+        rates=_rates(attempt, order, keys),
+        recorder=recorder,
+    )
     asyncio.run(_serve(attempt, gateway, notices))
     return 0
 
 
-def _rates(attempt: Path, order: Order, settings: GatewaySettings) -> dict[str, KeyRate]:
+def _rates(attempt: Path, order: Order, keys: Mapping[str, str]) -> dict[str, KeyRate]:
     """Return the rate limit of each provider that has one."""
     # The order of a job states its own share, since the gateways of other hosts can't be consulted.
     alone = order.token if (attempt / protocol.JOB_CLAIM).exists() else ""
     return {
         provider.name: KeyRate(
-            secrets.rate_file(provider.url, settings.keys.get(provider.name, ""), alone),
+            secrets.rate_file(provider.url, keys.get(provider.name, ""), alone),
             order.token,
             requests=provider.requests_per_minute,
             tokens=provider.tokens_per_minute,

@@ -26,7 +26,7 @@ from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.rates import KeyRate
 from mlebench_console.environment.gateway.recording import RecordedCall, Recorder
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
-from mlebench_console.environment.gateway.server import Gateway, GatewaySettings
+from mlebench_console.environment.gateway.server import Gateway
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.amounts import Budget
@@ -100,13 +100,15 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             names = ("openai", "anthropic", "gemini")
             roots = {"openai": f"{there}/v1"}
             served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
-            service = GatewaySettings(TOKEN, served, grants, dict.fromkeys(names, KEY))
             ledger = Ledger(budget or Budget(), price_table({}), notices)
             journal = Journal(tmp_path, ledger.add)
             gateway = Gateway(
-                service,
+                served,
                 journal,
                 ledger,
+                token=TOKEN,
+                keys=dict.fromkeys(names, KEY),
+                grants=grants,
                 drain_seconds=drain_seconds,
                 rates=rates,
                 recorder=recorder,
@@ -327,7 +329,7 @@ async def test_the_key_goes_to_the_provider_and_nowhere_else(start: Start, api: 
 
 async def test_a_wrong_key_of_the_operator_is_told_without_the_provider_s_words(start: Start) -> None:
     between = await start()
-    object.__setattr__(between.gateway._settings, "keys", {"openai": "old-key"})
+    between.gateway._keys = {"openai": "old-key"}
     async with between.post(*asking("chat", "plain", stream=False)) as answer:
         assert answer.status == 401
         assert "old-key" not in await answer.text()
@@ -467,7 +469,7 @@ async def test_what_reaches_the_web_through_a_provider_is_refused_unless_granted
     assert call.asked_model == more.get("model", "plain")
     if grant is not None:
         assert grant in text
-        object.__setattr__(between.gateway._settings, "grants", frozenset({grant}))
+        between.gateway._grants = frozenset({grant})
         async with between.post(path, {**body, **more}) as answer:
             assert answer.status == 200
 
