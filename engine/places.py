@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench_console.engine.settings import PlaceSettings, read_table
+from mlebench_console.foundation.folders import make_private
 from mlebench_console.foundation.problems import UsageProblem
 
 STATE_VARIABLE = "MLEBENCH_STATE_DIR"
@@ -116,6 +117,7 @@ def share_runs(places: Places) -> None:
     shared = shared_folder(places)
     if shared is None:
         return
+    make_private(shared)
     for name in _SHARED:
         own, wanted = places.state_dir / name, shared / name
         if own.is_symlink() and own.readlink() == wanted:

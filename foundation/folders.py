@@ -104,6 +104,17 @@ def _too_large(source: Path, why: str) -> DataProblem:
     return DataProblem(f"{source} is too large", why)
 
 
+def make_private(folder: Path) -> None:
+    """Create a folder that only this user can enter, or close an existing one to others whatever the umask was.
+
+    One of another user, or in which everybody may write, such as /tmp, stays as it is, because others need it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid == os.getuid() and not found.st_mode & stat.S_ISVTX and found.st_mode & 0o077:
+        folder.chmod(0o700)
+
+
 def make_own(folder: Path) -> None:
     """Create a folder, in one that is writable for everybody, that only this user can access.
 

@@ -27,6 +27,7 @@ from mlebench_console.engine.requests import (
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.daemon_log import open_log
+from mlebench_console.foundation.folders import make_private
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, ProblemRecord, StateProblem
 from mlebench_console.state import database, requests, runs, sweeps
 from mlebench_console.state.lifecycle import RunState, SweepState
@@ -154,7 +155,7 @@ def start(places: Places) -> EngineStatus:
         EnvironmentProblem: it did not start, with the last lines of its log; or the state directory can't be created.
     """
     try:
-        places.state_dir.mkdir(parents=True, exist_ok=True)
+        make_private(places.state_dir)
     except OSError as error:
         raise EnvironmentProblem(
             f"the state directory {places.state_dir} can't be created",

@@ -8,6 +8,7 @@ from pathlib import Path
 from mlebench_console.competitions.registry import splits
 from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Row, Standing
 from mlebench_console.foundation.files import read_csv, write_bytes
+from mlebench_console.foundation.folders import make_private
 from mlebench_console.foundation.problems import DataProblem, writing
 
 # The file name of a newer table in the state directory.
@@ -45,7 +46,7 @@ def update_published(state_dir: Path, source: Path) -> tuple[Row, ...]:
     """
     rows = _read(source)
     with writing(state_dir / PUBLISHED_NAME):
-        state_dir.mkdir(parents=True, exist_ok=True)
+        make_private(state_dir)
         write_bytes(state_dir / PUBLISHED_NAME, source.read_bytes())
     return rows
 

@@ -89,11 +89,12 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
     from mlebench_console.engine.datasets.queue import PRELOAD
     from mlebench_console.engine.settings import EngineSettings, read_table
     from mlebench_console.engine.supervisor.loop import Supervisor
+    from mlebench_console.foundation.folders import make_private
     from mlebench_console.foundation.workers import WorkerPool
     from mlebench_console.state import database
     from mlebench_console.state.usage.samples import Samples
 
-    places.state_dir.mkdir(parents=True, exist_ok=True)
+    make_private(places.state_dir)
     lock = FileLock(lock_path(places))
     if not lock.acquire_soon():
         raise StateProblem(

@@ -31,6 +31,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import files
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.conditions import RunConditions
+from mlebench_console.foundation.folders import make_private
 from mlebench_console.foundation.locks import FileLock, is_held
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, refuse_pointer
@@ -79,7 +80,7 @@ def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRu
     """
     groups = _groups(folder)
     token = secrets.token_hex(_TOKEN_BYTES)
-    places.state_dir.mkdir(parents=True, exist_ok=True)
+    make_private(places.state_dir)
     share_runs(places)
     place = places.state_dir / ARRIVING / token
     lock = FileLock(_lock_path(place))

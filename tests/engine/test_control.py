@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -78,6 +79,15 @@ def test_an_engine_for_one_command_ends_with_it_and_nobody_else_can_read_its_log
     assert control.variables_unknown_to_engine(places, names) == ["KAGGLE_KEY"]
     command.release()  # as the kernel does when a command is killed
     eventually(lambda: not places.state_dir.exists())
+
+
+def test_a_state_that_other_users_could_read_is_closed_to_them_by_its_next_engine(harness: Harness) -> None:
+    """It has the logs and files of agents, which may be setuid, and the tokens of live runs."""
+    state_dir = harness.places.state_dir
+    state_dir.mkdir()
+    state_dir.chmod(0o755)
+    control.start(harness.places)
+    assert stat.S_IMODE(state_dir.stat().st_mode) == 0o700
 
 
 def test_a_second_engine_is_refused_in_clear_words(harness: Harness) -> None:

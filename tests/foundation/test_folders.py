@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.foundation import files
-from mlebench_console.foundation.folders import content_digest, copy_read_only, make_writable
+from mlebench_console.foundation.folders import content_digest, copy_read_only, make_private, make_writable
 from mlebench_console.foundation.problems import DataProblem
 
 
@@ -82,3 +82,22 @@ def test_what_is_too_large_or_no_file_is_named(source: Path) -> None:
     with pytest.raises(DataProblem, match="pipe can't be copied: it is not a file, a folder or a link"):
         copied(source)
     assert content_digest(source)  # does not wait for somebody to write into it
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_a_private_folder_is_closed_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        make_private(tmp_path / "above" / "new")
+        (tmp_path / "open").mkdir(0o777)
+        make_private(tmp_path / "open")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("above/new", "open")] == [0o700] * 2
+
+
+def test_a_folder_in_which_everybody_may_write_stays_open(tmp_path: Path) -> None:
+    """It is used by others too, as a machine's /tmp is."""
+    tmp_path.chmod(0o1777)
+    make_private(tmp_path)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777

@@ -161,10 +161,11 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
 def _keep_tracebacks(log: Path, places: Places) -> None:
     """Append a temporary engine's log to that of the user's own engine, if it contains an error."""
     from mlebench_console.foundation.daemon_log import open_log
+    from mlebench_console.foundation.folders import make_private
 
     content = log.read_bytes() if log.exists() else b""
     if b"Traceback" in content:
-        places.state_dir.mkdir(parents=True, exist_ok=True)
+        make_private(places.state_dir)
         with open_log(places.engine_log) as kept:
             kept.write(content)
 
