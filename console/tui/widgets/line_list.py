@@ -1,11 +1,11 @@
 """A list of lines with a cursor; only visible lines are drawn, so that long lists cost no more than short ones.
 
-The lines of tables are made by `table`.
+The lines of tables are made by `table`; what else is shown is laid out by `blocks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from textual.strip import Strip
 from mlebench_console.console.pieces import Line
 from mlebench_console.console.tui.keys import bindings
 from mlebench_console.console.tui.painting import overlaid, strip
+from mlebench_console.console.tui.widgets.blocks import Content, laid_out
 from mlebench_console.console.tui.widgets.inputs import Prompt
 
 if TYPE_CHECKING:
@@ -98,19 +99,19 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """Put the cursor on the line with this index once there are lines."""
         self._begins_at = place
 
-    def show(self, lines: Sequence[Line], *, heading: Line | None = None) -> None:
-        """Show these lines; only those that differ are redrawn, and the cursor stays on its key.
+    def show(self, content: Iterable[Content], *, heading: Line | None = None) -> None:
+        """Show the lines of this; only those that differ are redrawn, and the cursor stays on its key.
 
         Args:
-            lines: the lines that scroll.
+            content: what scrolls.
             heading: a line above them that does not scroll.
         """
         key, before, heading_before = self.key, self._lines, self._heading
         place_before, top = self._cursor, round(self.scroll_y)
         was_seen = top <= place_before < top + self._page()
-        self._lines, self._heading = tuple(lines), heading
+        self._lines, self._heading = tuple(laid_out(content, self.line_width, self.app.drawing)), heading
         place = self._place_of(key)
-        self._cursor = self._nearest(min(self._cursor, len(lines) - 1)) if place is None else place
+        self._cursor = self._nearest(min(self._cursor, len(self._lines) - 1)) if place is None else place
         if self._begins_at is not None and any(line.selectable for line in self._lines):
             self._cursor = self._nearest(min(self._begins_at, len(self._lines) - 1))
             self._begins_at = None

@@ -1,4 +1,4 @@
-"""A widget of fixed lines of pieces, such as a header; redraws only the lines that have changed."""
+"""A widget of lines that don't scroll, such as a header; redraws only the lines that have changed."""
 
 from __future__ import annotations
 
@@ -8,40 +8,51 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mlebench_console.console.roles import Pieces
+from mlebench_console.console.pieces import Line
 from mlebench_console.console.tui.painting import strip
+from mlebench_console.console.tui.widgets.blocks import Content, laid_out
 
 if TYPE_CHECKING:
     from mlebench_console.console.tui.base_app import BaseApp
 
 
 class Painted(Widget):
-    """Lines of pieces; as high as it has lines, unless the stylesheet sets a height."""
+    """Blocks, laid out for its width; as high as they have lines, unless the stylesheet sets a height."""
 
     DEFAULT_CSS = """
     Painted { height: auto; width: 1fr; }
     """
     app: BaseApp
 
-    def __init__(self, *lines: Pieces, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, *content: Content, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._lines = lines
+        self._content = content
+        self._lines: list[Line] = []
+        # The width that the lines are laid out for; 0 before the first layout.
+        self._width = 0
 
     @property
     def text(self) -> str:
         """The text shown, without roles."""
-        return "\n".join("".join(text for text, _role in line) for line in self._lines)
+        return "\n".join("".join(text for text, _role in line.pieces) for line in self._lines)
 
-    def show(self, *lines: Pieces) -> None:
-        """Show these lines; only those that differ are redrawn."""
-        before, self._lines = self._lines, lines
-        if len(before) != len(lines):
+    def show(self, *content: Content) -> None:
+        """Show this; only lines that differ are redrawn."""
+        before, self._content = self._lines, content
+        self._lines = laid_out(content, self._width or self.app.size.width, self.app.drawing)
+        if len(before) != len(self._lines):
             self.refresh(layout=True)
             self.call_after_refresh(self._check_height)
             return
-        changed = [y for y, (old, new) in enumerate(zip(before, lines, strict=True)) if old != new]
+        changed = [y for y, (old, new) in enumerate(zip(before, self._lines, strict=True)) if old != new]
         if changed:
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def _lay_out(self, width: int) -> list[Line]:
+        """Return the lines in a width."""
+        if width != self._width:
+            self._width, self._lines = width, laid_out(self._content, width, self.app.drawing)
+        return self._lines
 
     def _check_height(self) -> None:
         # If a layout was already pending when the lines changed, Textual keeps the height measured before.
@@ -50,10 +61,11 @@ class Painted(Widget):
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 Textual asks
-        """Return the number of lines."""
-        return len(self._lines)
+        """Return the number of lines in a width."""
+        return len(self._lay_out(width))
 
     def render_line(self, y: int) -> Strip:
         """Draw one line."""
-        pieces = self._lines[y] if y < len(self._lines) else ()
+        lines = self._lay_out(self.size.width)
+        pieces = lines[y].pieces if y < len(lines) else ()
         return strip(pieces, self.size.width, self.app.palette, raised=self.screen.is_modal)
