@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mlebench_console.engine.agents import IGNORED, Agent, folder_version, get_agent
 from mlebench_console.engine.places import agents_folders
+from mlebench_console.environment.container import trees
 from mlebench_console.foundation import files, folders
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
@@ -45,14 +46,14 @@ def take(folder: Path, state_dir: Path, *, most_bytes: int = MOST_BYTES) -> str:
         version = folders.content_digest(copy)
         kept = home / version
         if not (kept / folder.name).is_dir() or folders.content_digest(kept / folder.name) != version:
-            files.remove_tree(kept)
+            trees.remove_tree(kept)
             files.sync_file_system(partial)
             partial.rename(kept)
             files.sync_directory(home)
     except OSError as error:
         raise DataProblem(f"the agent's folder {folder} can't be copied", str(error)) from error
     finally:
-        files.remove_tree(partial)
+        trees.remove_tree(partial)
     return version
 
 
@@ -167,7 +168,7 @@ class AgentSnapshots:
         aside = path.with_name(f".{secrets.token_hex(_TOKEN_BYTES)}{PARTIAL_SUFFIX}")
         try:
             path.rename(aside)
-            for left in files.remove_tree(aside):
+            for left in trees.remove_tree(aside):
                 self._log(f"the agent's snapshot {path.name} can't be removed: {left}", None)
         except OSError as error:
             self._log(f"the agent's snapshot {path.name} can't be removed", error)

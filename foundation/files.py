@@ -1,4 +1,4 @@
-"""Write files atomically, and read and remove safely what an agent may have written."""
+"""Write files atomically, and read safely what an agent may have written."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from mlebench_console.foundation.problems import DataProblem, reading, refuse_pointer
 
 PARTIAL_SUFFIX = ".partial"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
-_MOST_LEFT = 20
-_MOST_SHOWN = 200
 
 
 @contextmanager
@@ -168,120 +164,3 @@ def file_hash(path: Path) -> str:
     except (DataProblem, OSError):
         return ""
     return digest.hexdigest()
-
-
-def remove_tree(path: Path) -> list[str]:
-    """Remove a file or a folder with everything below, however an agent has arranged it, as far as possible.
-
-    Returns:
-        What is left and why, one line each and twenty at most; nothing when everything was removed.
-    """
-    steps = removing_tree(path)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            left: list[str] = end.value
-            return left
-
-
-def removing_tree(path: Path) -> Generator[None, None, list[str]]:
-    """Do as `remove_tree` in steps that remove at most one entry each, and return the same.
-
-    A folder is opened by its name in the folder above, so neither depth nor the length of a path matters.
-    Links are removed and never followed; folders of this user that it may not read are made readable.
-    """
-    left: list[str] = []
-    try:
-        here = os.open(path.parent, _FOLDER & ~os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return left
-    above = [_OpenFolder("", _identity(here), [path.name])]
-    try:
-        while True:
-            folder = above[-1]
-            try:
-                if folder.todo:
-                    name = folder.todo.pop()
-                    below = _unlink_or_open(here, name)
-                    if below is not None:
-                        os.close(here)
-                        here = below
-                        above.append(_OpenFolder(name, _identity(here), []))
-                        above[-1].todo.extend(os.listdir(here))  # noqa: PTH208 - by descriptor
-                elif len(above) == 1:
-                    return left
-                else:
-                    name = folder.name
-                    above.pop()
-                    outside = _open_above(here, above[-1].identity)
-                    if outside is None:
-                        return [*left, f"{_place(above, name)}: it was moved while it was removed"]
-                    os.close(here)
-                    here = outside
-                    if folder.is_kept:
-                        above[-1].is_kept = True
-                    else:
-                        os.rmdir(name, dir_fd=here)
-            except FileNotFoundError:
-                pass  # somebody else has removed it
-            except OSError as error:
-                above[-1].is_kept = True
-                if len(left) < _MOST_LEFT:
-                    left.append(f"{_place(above, name)}: {error.strerror}")
-            yield
-    finally:
-        os.close(here)
-
-
-@dataclass
-class _OpenFolder:
-    """A folder that is being emptied: `todo` are the names left, `is_kept` is set if something can't be removed."""
-
-    name: str
-    identity: tuple[int, int]
-    todo: list[str]
-    is_kept: bool = False
-
-
-def _unlink_or_open(parent: int, name: str) -> int | None:
-    """Remove an entry and return None; of a folder return a descriptor, after giving its owner all permissions."""
-    try:
-        os.unlink(name, dir_fd=parent)
-    except (IsADirectoryError, PermissionError) as refusal:
-        try:
-            # O_PATH needs no permission on the folder itself, so that its mode can be changed.
-            closed = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-        except NotADirectoryError:
-            raise refusal from None
-        try:
-            found = os.fstat(closed)
-            if stat.S_IMODE(found.st_mode) & stat.S_IRWXU != stat.S_IRWXU and found.st_uid == os.geteuid():
-                os.chmod(f"/proc/self/fd/{closed}", stat.S_IRWXU)  # noqa: PTH101 - by descriptor
-            return os.open(".", _FOLDER, dir_fd=closed)
-        finally:
-            os.close(closed)
-    return None
-
-
-def _open_above(folder: int, expected: tuple[int, int]) -> int | None:
-    """Open the folder above; None where it is not the expected one."""
-    try:
-        above = os.open("..", _FOLDER, dir_fd=folder)
-    except OSError:
-        return None
-    if _identity(above) == expected:
-        return above
-    os.close(above)
-    return None
-
-
-def _identity(descriptor: int) -> tuple[int, int]:
-    found = os.fstat(descriptor)
-    return found.st_dev, found.st_ino
-
-
-def _place(above: list[_OpenFolder], name: str) -> str:
-    """Return an entry's path below the folder that is removed; of a very long one the end."""
-    path = "/".join([*(folder.name for folder in above[1:][-_MOST_LEFT:]), name])
-    return path if len(path) <= _MOST_SHOWN else f"...{path[-_MOST_SHOWN:]}"

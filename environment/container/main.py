@@ -39,7 +39,7 @@ from pathlib import Path
 
 from mlebench_console.environment.container import output, trees
 from mlebench_console.environment.container.output import Ending, Started, Tidied
-from mlebench_console.environment.container.redaction import StreamRedactor, redact_files
+from mlebench_console.environment.container.redaction import redact_files, redacted_text
 from mlebench_console.environment.container.run_log import CappedLog
 from mlebench_console.environment.container.warden import Warden
 
@@ -183,7 +183,7 @@ def _close_to_agent(folder: Path, become: Callable[[], None]) -> None:
 def _tidy(become: Callable[[], None], secrets: Sequence[str]) -> Tidied:
     """Prepare the agent's files for collection: readable by their owner on the host, and without secrets."""
     problems = _as_user(become, lambda: _look_through(secrets), output.TIDY_SECONDS)
-    return Tidied(tuple(_without(secrets, problem) for problem in problems[: output.MOST_PROBLEMS]))
+    return Tidied(tuple(redacted_text(problem, secrets) for problem in problems[: output.MOST_PROBLEMS]))
 
 
 def _look_through(secrets: Sequence[str]) -> Iterator[str]:
@@ -204,11 +204,6 @@ def _leave_readable(top: Path) -> Iterator[str]:
             with suppress(PermissionError, FileNotFoundError):
                 os.chmod(entry.name, new_mode, dir_fd=entry.folder)
     yield from problems
-
-
-def _without(secrets: Sequence[str], text: str) -> str:
-    redactor = StreamRedactor(secrets)
-    return (redactor.feed(text.encode()) + redactor.rest()).decode("utf-8", "replace")
 
 
 def _as_user(become: Callable[[], None], do: Callable[[], Iterator[str]], seconds: float) -> list[str]:

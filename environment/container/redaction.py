@@ -72,6 +72,17 @@ class StreamRedactor:
         return len(text)
 
 
+def redacted(content: bytes, values: Iterable[str]) -> bytes:
+    """Return a whole content with a mark in place of each secret."""
+    redactor = StreamRedactor(values)
+    return redactor.feed(content) + redactor.rest()
+
+
+def redacted_text(text: str, values: Iterable[str]) -> str:
+    """Return a text with a mark in place of each secret."""
+    return redacted(text.encode(), values).decode("utf-8", "replace")
+
+
 def redact_files(
     folder: Path, values: Iterable[str], *, seconds: float = REDACTION_SECONDS, clock: Clock = time.monotonic
 ) -> list[str]:

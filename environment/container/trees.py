@@ -1,14 +1,14 @@
-"""Walk a tree that an agent has made: of any depth, with paths of any length, and with folders closed to everybody.
+"""Walk or remove a tree that an agent has made: of any depth, with paths of any length, with folders closed to all.
 
-Standard library only, because it is copied into container images. `foundation.files.remove_tree` removes such a tree
-on the host.
+Standard library only, because it is copied into container images.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ _READABLE = stat.S_IRUSR | stat.S_IXUSR
 # was moved meanwhile: then the walk continues from the deepest one that is open.
 _MOST_OPEN = 64
 _MOST_SHOWN = 200
+_MOST_LEFT = 20
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ def walk(
     root: Path,
     refused: Callable[[str, OSError], None],
     enter: Callable[[TreeEntry], bool] = lambda _folder: True,
+    *,
+    removes: bool = False,
 ) -> Iterator[TreeEntry]:
     """Yield everything below a folder, each folder before its content; links are not followed.
 
@@ -65,9 +68,12 @@ def walk(
         root: the folder; if it does not exist, nothing is yielded.
         refused: called with each entry that can't be read, and the error; vanished entries are ignored.
         enter: returns whether to walk a folder.
+        removes: whether the caller removes what is yielded: then each folder comes after its content, and those of
+            this user are made writable, too.
     """
+    mode = stat.S_IRWXU if removes else _READABLE
     try:
-        here = _open(root, None)
+        here = _open(root, None, mode)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -76,14 +82,14 @@ def walk(
     above: list[_Folder] = []
     try:
         above.append(_Folder(root.name, _identity(here), here, []))
-        yield from _entries(here, above, refused, enter)
+        yield from _entries(here, above, refused, enter, removes=removes)
         while above:
             folder = above[-1]
             assert folder.descriptor is not None
             if folder.todo:
                 name = folder.todo.pop()
                 try:
-                    below = _open(name, folder.descriptor)
+                    below = _open(name, folder.descriptor, mode)
                 except FileNotFoundError:
                     continue
                 except OSError as error:
@@ -93,13 +99,62 @@ def walk(
                 if len(above) > _MOST_OPEN + 1:
                     os.close(folder.descriptor)
                     folder.descriptor = None
-                yield from _entries(below, above, refused, enter)
+                yield from _entries(below, above, refused, enter, removes=removes)
             else:
-                _leave_folder(above, refused)
+                left = _leave_folder(above, refused)
+                if removes and left is not None:
+                    yield left
     finally:
         for folder in above:
             if folder.descriptor is not None:
                 os.close(folder.descriptor)
+
+
+def remove_tree(path: Path) -> list[str]:
+    """Remove a file or a folder with everything below, however an agent has arranged it, as far as possible.
+
+    Returns:
+        What is left and why, one line each and twenty at most; nothing when everything was removed.
+    """
+    steps = removing_tree(path)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            left: list[str] = end.value
+            return left
+
+
+def removing_tree(path: Path) -> Generator[None, None, list[str]]:
+    """Do as `remove_tree` in steps that remove at most one entry each, and return the same."""
+    left: list[str] = []
+
+    def refused(place: str, error: OSError) -> None:
+        # A folder that is not empty needs no line of its own, where one says what is left in it.
+        if len(left) < _MOST_LEFT and not (left and error.errno == errno.ENOTEMPTY):
+            left.append(f"{place}: {error.strerror}")
+
+    def remove(name: Path | str, folder: int | None, place: str, mode: int) -> None:
+        try:
+            if stat.S_ISDIR(mode):
+                os.rmdir(name, dir_fd=folder)
+            else:
+                os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            pass  # somebody else has removed it
+        except OSError as error:
+            refused(place, error)
+
+    try:
+        root = path.lstat()
+    except FileNotFoundError:
+        return left
+    if stat.S_ISDIR(root.st_mode):
+        for entry in walk(path, refused, removes=True):
+            remove(entry.name, entry.folder, entry.place, entry.status.st_mode)
+            yield
+    remove(path, None, path.name, root.st_mode)
+    return left
 
 
 def open_file(entry: TreeEntry) -> int:
@@ -128,12 +183,15 @@ def _entries(
     above: list[_Folder],
     refused: Callable[[str, OSError], None],
     enter: Callable[[TreeEntry], bool],
+    *,
+    removes: bool,
 ) -> Iterator[TreeEntry]:
     """Yield the entries of the innermost folder, and queue the folders among them."""
     prefix = _place(above, "")
     try:
         with os.scandir(here) as found:
-            for one in found:
+            # Some file systems skip names in a folder that is changed while it is read.
+            for one in list(found) if removes else found:
                 place = f"{prefix}{one.name}"[-_MOST_SHOWN:]
                 try:
                     status = one.stat(follow_symlinks=False)
@@ -143,57 +201,64 @@ def _entries(
                     refused(place, error)
                     continue
                 entry = TreeEntry(here, one.name, place, status, above)
-                if stat.S_ISDIR(status.st_mode) and enter(entry):
+                is_folder = stat.S_ISDIR(status.st_mode)
+                if is_folder and enter(entry):
                     above[-1].todo.append(one.name)
-                yield entry
+                if not (is_folder and removes):
+                    yield entry
     except OSError as error:
         refused(prefix.rstrip("/"), error)
 
 
-def _leave_folder(above: list[_Folder], refused: Callable[[str, OSError], None]) -> None:
-    """Leave the innermost folder, and open the one above if it is not open."""
+def _leave_folder(above: list[_Folder], refused: Callable[[str, OSError], None]) -> TreeEntry | None:
+    """Leave the innermost folder, opening the one above if it is not open, and return it; None for the root."""
     left = above.pop()
     assert left.descriptor is not None
     try:
-        if above and above[-1].descriptor is None:
+        if not above:
+            return None
+        if above[-1].descriptor is None:
             above[-1].descriptor = _open_above(left.descriptor, above[-1].identity)
+        status = os.fstat(left.descriptor)
+        return TreeEntry(above[-1].descriptor, left.name, _place(above, left.name), status, above)
     except OSError as error:
         refused(_place(above, left.name), error)
         while above[-1].descriptor is None:
             above.pop()
+        return None
     finally:
         os.close(left.descriptor)
 
 
-def _open(path: Path | str, parent: int | None) -> int:
-    """Open a folder, making it readable first if it is this user's."""
+def _open(path: Path | str, parent: int | None, mode: int) -> int:
+    """Open a folder, giving its owner these permissions first if it is this user's."""
     try:
         opened = os.open(path, _FOLDER, dir_fd=parent)
     except PermissionError:
         # O_PATH needs no permission on the folder itself, so that its mode can be changed.
         closed = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
-            if not _make_readable(closed):
+            if not _permit(closed, mode):
                 raise
             return os.open(".", _FOLDER, dir_fd=closed)
         finally:
             os.close(closed)
     try:
-        _make_readable(opened)
+        _permit(opened, mode)
     except BaseException:
         os.close(opened)
         raise
     return opened
 
 
-def _make_readable(folder: int) -> bool:
-    """Make a folder of this user readable, and return whether it is this user's."""
+def _permit(folder: int, wanted: int) -> bool:
+    """Give this user permissions on a folder of its own, and return whether it is this user's."""
     found = os.fstat(folder)
     if found.st_uid != os.geteuid():
         return False
     mode = stat.S_IMODE(found.st_mode)
-    if mode & _READABLE != _READABLE:
-        os.chmod(f"/proc/self/fd/{folder}", mode | _READABLE)  # noqa: PTH101 - of what is open
+    if mode & wanted != wanted:
+        os.chmod(f"/proc/self/fd/{folder}", mode | wanted)  # noqa: PTH101 - of what is open
     return True
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench_console.environment.container.redaction import StreamRedactor
+from mlebench_console.environment.container.redaction import redacted
 from mlebench_console.foundation import jsonlines
 
 # The most that is kept of one request or answer, and the most that it may take compressed, so that `jsonlines` can
@@ -77,7 +77,7 @@ class Recorder:
 
     def keep(self, call: RecordedCall) -> Kept:
         """Record a call that has ended, and return how much of it was kept."""
-        request, answer = self._redacted(call.request), self._redacted(bytes(call.answer))
+        request, answer = redacted(call.request, self._secrets), redacted(bytes(call.answer), self._secrets)
         request_kept, request_written = _written(request)
         answer_kept, answer_written = _written(answer)
         is_cut = (
@@ -99,10 +99,6 @@ class Recorder:
         except OSError:
             return Kept.NOTHING  # as on a full disk; the call's line in model_calls.jsonl says so
         return line.kept
-
-    def _redacted(self, content: bytes) -> bytes:
-        redactor = StreamRedactor(self._secrets)
-        return redactor.feed(content) + redactor.rest()
 
 
 def _written(content: bytes) -> tuple[int, bytes]:

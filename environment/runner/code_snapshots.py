@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
-from mlebench_console.environment.container.redaction import StreamRedactor
+from mlebench_console.environment.container.redaction import redacted, redacted_text
 from mlebench_console.environment.container.trees import TreeEntry, open_file, walk
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.submissions import least_missed
@@ -50,6 +49,9 @@ _NEWEST_KEPT = 2
 # The share of the limit that is kept, so that not every snapshot needs to read all manifests again.
 _THINNED_TO = 0.75
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+
+# Device, inode, size and times of a version of a file; no program can set the last one back.
+_FileVersion = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -174,47 +176,41 @@ class CodeSnapshots:
             self._turn = self._worker.submit(self._copy.take, self._sequence)
 
 
-@dataclass(frozen=True)
-class _FileVersion:
-    """Identifies a version of a file; no program can set `changed` back."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-    changed: int
-
-
-class _Store(Protocol):
-    """A store of files' contents, each once."""
-
-    def has(self, kept: KeptFile) -> bool:
-        """Return whether it is there."""
-
-    def put(self, kept: KeptFile, content: bytes) -> None:
-        """Keep it."""
-
-
 class _Folder:
-    """Reads an agent's folder, within limits, and puts the files without secrets into a store."""
+    """Reads an agent's folder, within limits, and puts the files without secrets where their contents are kept."""
 
-    def __init__(self, attempt: Path, store: _Store, limits: CodeLimits) -> None:
+    def __init__(
+        self,
+        attempt: Path,
+        limits: CodeLimits,
+        has: Callable[[KeptFile], bool],
+        put: Callable[[KeptFile, bytes], None],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            attempt: its directory.
+            limits: what may be kept.
+            has: returns whether a content is kept already.
+            put: keeps one; may raise OSError.
+        """
         self._source = attempt / protocol.CODE
-        self._store = store
         self._limits = limits
+        self._has = has
+        self._put = put
         self._known: dict[str, tuple[_FileVersion, KeptFile]] = {}
 
     def store_files(self, sequence: int, at: float, hidden: tuple[str, ...]) -> CodeSnapshot:
         """Store the current files, and return the manifest.
 
         Raises:
-            OSError: the store can't be written to.
+            OSError: a content can't be kept.
         """
         began = time.monotonic()
         found = _Found()
         seen: dict[str, tuple[_FileVersion, KeptFile]] = {}
         for path, entry in self._files(found, began + self._limits.seconds):
-            shown = _without(hidden, path)
+            shown = redacted_text(path, hidden)
             try:
                 version, content = self._content_of(path, entry)
             except _LeftOutError as why:
@@ -226,14 +222,13 @@ class _Folder:
             if isinstance(content, KeptFile):
                 kept = content
             else:
-                redactor = StreamRedactor(hidden)
-                content = redactor.feed(content) + redactor.rest()
+                content = redacted(content, hidden)
                 kept = KeptFile(shown, len(content), hashlib.sha256(content).hexdigest())
             if found.bytes + kept.bytes > self._limits.bytes:
                 found.leave_out(shown, kept.bytes, f"the others have {self._limits.bytes:,} bytes already")
                 continue
-            if isinstance(content, bytes) and not self._store.has(kept):
-                self._store.put(kept, content)
+            if isinstance(content, bytes) and not self._has(kept):
+                self._put(kept, content)
             seen[path] = version, kept
             found.add(kept)
         self._known = seen
@@ -243,7 +238,7 @@ class _Folder:
             at,
             round(time.monotonic() - began, 3),
             tuple(sorted(found.files, key=lambda each: each.path)),
-            tuple(replace(each, path=_without(hidden, each.path)) for each in found.left_out),
+            tuple(replace(each, path=redacted_text(each.path, hidden)) for each in found.left_out),
             found.more,
             found.cut,
         )
@@ -256,7 +251,7 @@ class _Folder:
             OSError: it can't be read.
         """
         known = self._known.get(path)
-        if known is not None and known[0] == _version_of(entry.status) and self._store.has(known[1]):
+        if known is not None and known[0] == _version_of(entry.status) and self._has(known[1]):
             return known
         version, content = self._read(entry)
         if b"\0" in content[:_TEXT_PREFIX_BYTES]:
@@ -331,7 +326,7 @@ class _Copy:
         self, attempt: Path, hidden: Callable[[], tuple[str, ...]], clock: Clock, limits: CodeLimits
     ) -> None:
         self._folder = attempt / protocol.CODE_SNAPSHOTS
-        self._code = _Folder(attempt, self, limits)
+        self._code = _Folder(attempt, limits, self._has, self._put)
         self._attempt = attempt
         self._hidden = hidden
         self._clock = clock
@@ -385,14 +380,14 @@ class _Copy:
         found = (read_snapshot(self._attempt, sequence) for sequence in sorted(sequences))
         return (one for one in found if one is not None)
 
-    def has(self, kept: KeptFile) -> bool:
+    def _has(self, kept: KeptFile) -> bool:
         """Return whether an object exists with its full size, which a power cut may have emptied."""
         try:
             return self._object(kept).lstat().st_size == kept.bytes
         except FileNotFoundError:
             return False
 
-    def put(self, kept: KeptFile, content: bytes) -> None:
+    def _put(self, kept: KeptFile, content: bytes) -> None:
         """Write an object, without syncing it to disk, as readers verify the digest."""
         files.write_bytes(self._object(kept), content, durable=False)
         self._held += kept.bytes
@@ -442,7 +437,7 @@ class _Found:
 
 
 def _version_of(status: os.stat_result) -> _FileVersion:
-    return _FileVersion(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _path(entry: TreeEntry) -> str | None:
@@ -454,11 +449,6 @@ def _path(entry: TreeEntry) -> str | None:
 def _text(name: str) -> str:
     """Return a name as text, with escapes for what is not UTF-8."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-def _without(hidden: tuple[str, ...], text: str) -> str:
-    redactor = StreamRedactor(hidden)
-    return (redactor.feed(text.encode()) + redactor.rest()).decode("utf-8", "replace")
 
 
 def manifest_path(attempt: Path, sequence: int) -> Path:
@@ -487,23 +477,13 @@ def read_snapshot(attempt: Path, sequence: int) -> CodeSnapshot | None:
 
 def read_now(attempt: Path, hidden: tuple[str, ...], at: float) -> tuple[CodeSnapshot, dict[str, bytes]]:
     """Return a snapshot of `code/` as it is now, and the contents by their digests."""
-    store = _Memory()
-    return _Folder(attempt, store, CodeLimits()).store_files(0, at, hidden), store.contents
+    contents: dict[str, bytes] = {}
 
+    def put(kept: KeptFile, content: bytes) -> None:
+        contents[kept.sha256] = content
 
-class _Memory:
-    """A store in memory."""
-
-    def __init__(self) -> None:
-        self.contents: dict[str, bytes] = {}
-
-    def has(self, kept: KeptFile) -> bool:
-        """Return whether it is there."""
-        return kept.sha256 in self.contents
-
-    def put(self, kept: KeptFile, content: bytes) -> None:
-        """Keep it."""
-        self.contents[kept.sha256] = content
+    folder = _Folder(attempt, CodeLimits(), lambda kept: kept.sha256 in contents, put)
+    return folder.store_files(0, at, hidden), contents
 
 
 def read_kept(attempt: Path, kept: KeptFile) -> bytes:

@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from mlebench_console.environment.container import output
+from mlebench_console.environment.container import output, trees
 from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol, secrets
@@ -28,7 +28,7 @@ from mlebench_console.environment.runner.host.store import store_of_node
 from mlebench_console.environment.runner.loop import Runner
 from mlebench_console.environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
 from mlebench_console.environment.runner.staging import Staging, unmount_leftover
-from mlebench_console.foundation import files, jsonlines, locks
+from mlebench_console.foundation import jsonlines, locks
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.locks import FileLock
@@ -120,7 +120,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         heartbeats.close()
         staging.end()
         (folder / protocol.DATASET).unlink(missing_ok=True)
-        files.remove_tree(local)
+        trees.remove_tree(local)
         lives.release()
         if kept is not None:
             secrets.discard(folder)
@@ -134,7 +134,7 @@ def _remove_leftovers(scratch: Path, log: Log) -> None:
             lives = folder / _LIVES
             if folder.lstat().st_uid == os.getuid() and lives.exists() and not locks.is_held(lives):
                 unmount_leftover(folder / protocol.DATASET / "public")
-                if left := files.remove_tree(folder):
+                if left := trees.remove_tree(folder):
                     log(f"a killed job's folder can't be removed: {'; '.join(left)}", None)
         except OSError as error:
             log(f"{folder} can't be removed", error)

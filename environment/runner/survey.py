@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from mlebench_console.environment.container import trees
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import GpuReader, read_nvidia
 from mlebench_console.environment.runner.process import runtimes
@@ -104,7 +105,7 @@ def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
             auto=next(iter(working), ""),
         )
     finally:
-        files.remove_tree(place)
+        trees.remove_tree(place)
 
 
 def _offer(runtime: str, scratch: Path) -> RuntimeOffer:

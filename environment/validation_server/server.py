@@ -21,12 +21,13 @@ from typing import Any
 from mlebench_console.competitions.grader import LIMITS, Grader
 from mlebench_console.competitions.judging import GradeRequest
 from mlebench_console.competitions.model import Edition
+from mlebench_console.environment.container import trees
 from mlebench_console.environment.validation_server.multipart import (
     UploadRefused,
     boundary_of,
     copy_file_field,
 )
-from mlebench_console.foundation import files, jsonlines
+from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.daemon_log import write_log
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.workers import JobLimits
@@ -118,7 +119,7 @@ def make_server(service: ValidationService, *, address: tuple[str, int] | Path) 
         service: what the requests share.
         address: host and port, or the path of a Unix socket, which is replaced if it exists.
     """
-    for line in files.remove_tree(service.uploads):
+    for line in trees.remove_tree(service.uploads):
         write_log(f"an upload can't be removed: {line}")
     service.uploads.mkdir(mode=0o700, exist_ok=True)
     handler = type("Handler", (_Handler,), {"service": service, "timeout": service.idle_seconds})

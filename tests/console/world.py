@@ -11,13 +11,13 @@ from typing import Any
 from mlebench_console.engine.control.status import EngineStatus, GpuUse, publish
 from mlebench_console.engine.model_costs import use_of
 from mlebench_console.engine.places import Places
+from mlebench_console.environment.container.trees import remove_tree
 from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
 from mlebench_console.foundation.conditions import HERE
-from mlebench_console.foundation.files import remove_tree
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, runs, submissions, sweeps, transitions

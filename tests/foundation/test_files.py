@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mlebench_console.foundation.files import (
     reading_untrusted,
-    remove_tree,
     replacing,
     sync_file_system,
     write_json,
@@ -81,76 +78,3 @@ def test_a_file_system_is_synchronised_by_any_folder_on_it(tmp_path: Path) -> No
     sync_file_system(tmp_path)
     with pytest.raises(NotADirectoryError):
         sync_file_system(tmp_path / "x")
-
-
-def test_a_tree_is_removed_however_deep_it_is_and_however_long_its_names_are(tmp_path: Path) -> None:
-    tree = tmp_path / "code"
-    tree.mkdir()
-    here = os.open(tree, os.O_RDONLY)
-    for _ in range(1200):  # far over PATH_MAX, and over the number of files that a process may open
-        name = "深" * 85
-        os.mkdir(name, dir_fd=here)
-        inside = os.open(name, os.O_RDONLY, dir_fd=here)
-        os.close(os.open("文" * 85, os.O_CREAT | os.O_WRONLY, dir_fd=inside))
-        os.close(here)
-        here = inside
-    os.close(here)
-    assert remove_tree(tree) == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_tree_is_removed_though_its_folders_are_closed_and_links_in_it_are_not_followed(
-    tmp_path: Path,
-) -> None:
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    (kept / "file").touch()
-    script = """
-import os, sys
-from pathlib import Path
-from mlebench_console.foundation.files import remove_tree
-if os.getuid() == 0:
-    os.setgid(1000), os.setuid(1000)
-tree, kept = Path(sys.argv[1]), sys.argv[2]
-for mode in (0, 0o400, 0o500, 0o300):
-    folder = tree / f"{mode:o}" / "inner"
-    folder.mkdir(parents=True)
-    (folder / "file").touch()
-    (folder / "link").symlink_to(kept)
-    os.mkfifo(folder / "pipe")
-    folder.chmod(mode)
-    folder.parent.chmod(mode)
-(tree / "to-kept").symlink_to(kept)
-print(remove_tree(tree), remove_tree(tree.parent / "to-kept"), remove_tree(tree / "was" / "never"))
-"""
-    workplace = tmp_path / "work"
-    workplace.mkdir()
-    workplace.chmod(0o777)
-    (workplace / "to-kept").symlink_to(kept)
-    # By relative paths, since another user may not pass through the folders above.
-    command = [sys.executable, "-c", script, "tree", str(kept)]
-    done = subprocess.run(command, cwd=workplace, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert done.stdout == "[] [] []\n"
-    assert list(workplace.iterdir()) == []
-    assert [path.name for path in kept.iterdir()] == ["file"]
-
-
-def test_what_can_not_be_removed_is_named_and_the_rest_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("stays", "goes"):
-        (tmp_path / "tree" / "a" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "tree" / "a" / name).touch()
-    (tmp_path / "tree" / "b").mkdir()
-    unlink = os.unlink
-
-    def refuse(path: str, *, dir_fd: int | None = None) -> None:
-        if path == "stays":
-            raise OSError(5, "Input/output error")
-        unlink(path, dir_fd=dir_fd)
-
-    monkeypatch.setattr(os, "unlink", refuse)
-    assert remove_tree(tmp_path / "tree") == ["tree/a/stays: Input/output error"]
-    monkeypatch.undo()
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "stays", "tree"]

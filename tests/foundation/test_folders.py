@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.foundation import files
+from mlebench_console.environment.container import trees
 from mlebench_console.foundation.folders import content_digest, copy_read_only, make_private, make_writable
 from mlebench_console.foundation.problems import DataProblem
 
@@ -43,7 +43,7 @@ def test_a_copy_has_the_same_content_and_no_right_to_change_it(source: Path) -> 
     assert modes["text"] & 0o333 == 0
     make_writable(copy)
     assert stat.S_IMODE((copy / "text").stat().st_mode) & 0o200
-    assert files.remove_tree(copy) == []
+    assert trees.remove_tree(copy) == []
 
 
 @pytest.mark.parametrize("change", ["content", "name", "right", "link", "folder"])
@@ -74,10 +74,10 @@ def test_a_link_that_leads_out_is_named(source: Path, target: str) -> None:
 def test_what_is_too_large_or_no_file_is_named(source: Path) -> None:
     with pytest.raises(DataProblem, match="its files have more than 10 bytes"):
         copied(source, most_bytes=10)
-    files.remove_tree(source.parent / "copy")
+    trees.remove_tree(source.parent / "copy")
     with pytest.raises(DataProblem, match="it has more than 2 files"):
         copied(source, most_files=2)
-    files.remove_tree(source.parent / "copy")
+    trees.remove_tree(source.parent / "copy")
     os.mkfifo(source / "pipe")
     with pytest.raises(DataProblem, match="pipe can't be copied: it is not a file, a folder or a link"):
         copied(source)

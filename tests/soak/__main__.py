@@ -15,8 +15,8 @@ from pathlib import Path
 
 from mlebench_console.competitions import registry
 from mlebench_console.engine.places import Places
+from mlebench_console.environment.container import trees
 from mlebench_console.environment.runner.process import bubblewrap
-from mlebench_console.foundation import files
 from mlebench_console.state import database
 from tests.engine.harness import COMPETITION, prepare_data
 from tests.failures import FOLDER
@@ -99,10 +99,10 @@ def _play_outage(seed: int, folder: Path) -> int:
     print(f"outage {seed}: {asked} requests, killed {kills}, {time.monotonic() - began:.0f} s", flush=True)
     if problems:
         kept = Path(FOLDER, f"outage-{seed}")
-        files.remove_tree(kept)
+        trees.remove_tree(kept)
         _keep(places, kept)
         print("\n".join([f"What does not hold (the state is kept in {kept}):", *problems]))
-    files.remove_tree(folder)
+    trees.remove_tree(folder)
     return 1 if problems else 0
 
 
@@ -116,7 +116,7 @@ def _play_apart(seed: int, folder: Path, data: Path, *, bare: bool) -> int:
         mount = f'mount -t tmpfs -o size={_DISK_MEGABYTES}m tmpfs "$0" && exec "$@"'
         command = ["unshare", "--mount", "--propagation=private", "sh", "-c", mount, str(folder), *command]
     done = subprocess.run(command, check=False)
-    for left in files.remove_tree(folder):
+    for left in trees.remove_tree(folder):
         print(f"left over in {folder}: {left}")
     return done.returncode
 
@@ -150,7 +150,7 @@ def _play(seed: int, folder: Path, data: Path, *, bare: bool) -> int:
         print(f"history {seed} held: {len(history.told)} steps in {time.monotonic() - began:.0f} s")
         return 0
     kept = Path(FOLDER, f"soak-{seed}")
-    files.remove_tree(kept)
+    trees.remove_tree(kept)
     _keep(places, kept)
     print(
         "\n".join(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlebench_console.environment.container import output
+from mlebench_console.environment.container import output, trees
 from mlebench_console.environment.container.output import Ending, ServiceRestarted
 from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol, secrets
@@ -481,7 +481,7 @@ class DockerSandbox:
             self._host.remove(beside.id, if_possible=is_kept)
         if self._order.conditions.network != "none":
             self._host.drop_outside_network()
-        return (yield from files.removing_tree(self._attempt / protocol.SERVICES))
+        return (yield from trees.removing_tree(self._attempt / protocol.SERVICES))
 
     def image(self) -> str:
         """Return the digest of the agent's image."""

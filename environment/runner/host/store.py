@@ -23,6 +23,7 @@ from contextlib import ExitStack, contextmanager
 from io import FileIO
 from pathlib import Path
 
+from mlebench_console.environment.container import trees
 from mlebench_console.foundation import files, folders, locks
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problems import EnvironmentProblem
@@ -163,7 +164,7 @@ def remove(path: Path) -> None:
     Raises:
         EnvironmentProblem: a part of it can't be removed.
     """
-    if left := files.remove_tree(path):
+    if left := trees.remove_tree(path):
         raise EnvironmentProblem(f"{path} can't be removed", "; ".join(left))
 
 

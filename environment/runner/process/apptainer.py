@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from mlebench_console.environment.container import trees
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import MARK
 from mlebench_console.environment.runner.layout import AgentLayout, binds_without_daemon
@@ -22,7 +23,6 @@ from mlebench_console.environment.runner.process import guard
 from mlebench_console.environment.runner.process.bubblewrap import gpu_nodes
 from mlebench_console.environment.runner.process.containment import EnforcedLimits
 from mlebench_console.environment.runner.protocol import Order
-from mlebench_console.foundation import files
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 # Its programs around an agent, whose end would kill it.
@@ -59,7 +59,7 @@ def why_unavailable(folder: Path) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"apptainer can't be run: {error}"
     finally:
-        files.remove_tree(place)
+        trees.remove_tree(place)
     message = (
         tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("FATAL:").strip()
     )

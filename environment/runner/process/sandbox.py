@@ -9,13 +9,14 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 
+from mlebench_console.environment.container import trees
 from mlebench_console.environment.container.output import Ending, Started
 from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings
 from mlebench_console.environment.runner.process import containment
 from mlebench_console.environment.runner.sandbox import AgentStatus
-from mlebench_console.foundation import files, locks
+from mlebench_console.foundation import locks
 
 START_TRIES = 3
 
@@ -93,7 +94,7 @@ class ProcessSandbox:
         """Remove the agent's scratch files and its validation server's socket."""
         left: list[str] = []
         for name in (protocol.SCRATCH, protocol.SERVICES):
-            left += yield from files.removing_tree(self._attempt / name)
+            left += yield from trees.removing_tree(self._attempt / name)
         return left
 
     def image(self) -> str:

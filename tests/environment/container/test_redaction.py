@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlebench_console.environment.container.redaction import MARK, StreamRedactor, redact_files, worth_hiding
-from mlebench_console.foundation.files import remove_tree
+from mlebench_console.environment.container.trees import remove_tree
 
 # Few letters, so that values begin like each other, contain each other and overlap.
 VALUES = st.lists(st.text("ab", min_size=6, max_size=9), max_size=4)

@@ -18,7 +18,7 @@ import pytest
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Ending, Started, Tidied
 from mlebench_console.environment.container.processes import process_tree
-from mlebench_console.environment.container.trees import TreeEntry
+from mlebench_console.environment.container.trees import TreeEntry, remove_tree
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.attempt import RunnerAttempt, Stage, seconds_between_walks
 from mlebench_console.environment.runner.code_snapshots import read_kept, read_snapshot
@@ -32,7 +32,6 @@ from mlebench_console.environment.runner.sandbox import AgentStatus
 from mlebench_console.environment.runner.secrets import SecretLaunch
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import SystemClock
-from mlebench_console.foundation.files import remove_tree
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem

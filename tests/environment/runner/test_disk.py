@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.environment.container.trees import TreeEntry
+from mlebench_console.environment.container.trees import TreeEntry, remove_tree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.disk import DiskMeter, DiskUse
 from mlebench_console.environment.runner.sandbox import Unreachable
-from mlebench_console.foundation.files import remove_tree
 from tests.engine.harness import eventually
 
 MEGABYTE = 1 << 20
