@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition, Defect, Parameter
+from mlebench_console.competitions.registry import source_of
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import CompetitionId, Json, new_group
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts
@@ -17,7 +20,6 @@ from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
     from mlebench_console.competitions.authoring.drafts import CutOffs
-    from mlebench_console.competitions.model import Competition, Defect, Parameter
 
 app = new_group("Show competitions and their defects; create and check your own.")
 
@@ -40,8 +42,6 @@ Parameters = Annotated[
 @app.command("list")
 def list_(split: Split = "", json: Json = False) -> None:
     """List the competitions, of one split or all, and where each comes from."""
-    from mlebench_console.competitions.registry import source_of
-
     members, problems = _members(split)
     if json:
         say_json([_facts(competition) for competition in members])
@@ -72,8 +72,6 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one competition: metric, cut-offs, files, checksums, and known defects in each edition."""
-    from mlebench_console.competitions import registry
-
     competition = registry.get(competition_id)
     if json:
         say_json(_facts(competition))
@@ -172,7 +170,6 @@ def new(
     json: Json = False,
 ) -> None:
     """Create the folder of a new competition: facts, task and description, with notes on what is left to write."""
-    from mlebench_console.competitions import registry
     from mlebench_console.competitions.authoring.drafts import TODO, Draft, write_draft
 
     own = os.environ.get(registry.OWN_VARIABLE, "").split(os.pathsep)[0]
@@ -291,8 +288,6 @@ def _parameters(given: list[str] | None) -> Mapping[str, Parameter]:
 
 def _members(split: str) -> tuple[list[Competition], list[DataProblem]]:
     """Return the competitions of a split, and the problems of those whose facts can't be read."""
-    from mlebench_console.competitions import registry
-
     members, problems = registry.readable(registry.read_split(split) if split else registry.all_ids())
     return members, list(problems.values())
 
@@ -331,7 +326,6 @@ def _treatment(defect: Defect) -> str:
 
 
 def _facts(competition: Competition) -> dict[str, Any]:
-    from mlebench_console.competitions import registry
 
     cut = competition.thresholds
     return {

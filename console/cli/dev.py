@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mlebench_console.competitions import registry
 from mlebench_console.console.cli.common import CompetitionIds, Json, new_group
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
@@ -29,7 +30,6 @@ def download_leaderboard(
     json: Json = False,
 ) -> None:
     """Download leaderboards from Kaggle, with every team's score, and take their medal cut-offs."""
-    from mlebench_console.competitions import registry
     from mlebench_console.engine.datasets.facts import refresh_leaderboard
 
     if bool(competition_id) == all_:
@@ -48,7 +48,6 @@ def import_leaderboards(
     json: Json = False,
 ) -> None:
     """Import whole leaderboards, as MLE-bench keeps them, and take their medal cut-offs."""
-    from mlebench_console.competitions import registry
     from mlebench_console.engine.datasets.facts import import_leaderboard
 
     chosen = [registry.get(one).id for one in competition_id or []]

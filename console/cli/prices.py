@@ -6,6 +6,7 @@ import typer
 
 from mlebench_console.console.cli.common import Json, new_group, places_of, reading_state
 from mlebench_console.console.cli.output import say, say_json, say_rows
+from mlebench_console.state.usage import model_calls
 
 app = new_group("Check the prices of models.")
 
@@ -16,7 +17,6 @@ def check(context: typer.Context, json: Json = False) -> None:
     from mlebench_console.console.nouns.call import MODEL_USE
     from mlebench_console.engine.model_costs import spending_of
     from mlebench_console.engine.providers import model_prices
-    from mlebench_console.state.usage import model_calls
 
     prices = model_prices(places_of(context).config_file)
     with reading_state(context) as database:

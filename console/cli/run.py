@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mlebench_console.competitions import registry
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import (
     Following,
@@ -34,10 +35,16 @@ from mlebench_console.console.cli.output import (
     say_rows,
     say_texts,
 )
+from mlebench_console.console.views.names import find_cause, find_run
+from mlebench_console.engine.needs.causes import CauseGroup, read_causes
+from mlebench_console.engine.settings import read_filters, save_filter
 from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
+from mlebench_console.state import acknowledgements, events, runs, submissions, sweeps
 from mlebench_console.state.lifecycle import FailureClass, RunState
+from mlebench_console.state.records import Run, Sweep, SweepSpec
+from mlebench_console.state.usage import model_calls, network_use
 
 if TYPE_CHECKING:
     from mlebench_console.console.actions.action import Action
@@ -46,10 +53,8 @@ if TYPE_CHECKING:
     from mlebench_console.console.nouns.call import RunCalls
     from mlebench_console.console.nouns.run import RunRow
     from mlebench_console.console.views.code import Version, VersionCode, VersionDifference
-    from mlebench_console.engine.needs.causes import CauseGroup
     from mlebench_console.engine.scoreboard.audit import RunAudit
     from mlebench_console.environment.runner.code_snapshots import KeptFile
-    from mlebench_console.state.records import Run, Sweep
 
 # How often a log that is followed is looked for in a new attempt.
 _RENEWED_SECONDS = 2.0
@@ -84,8 +89,6 @@ def list_(
 ) -> None:
     """List the runs, of one sweep or all."""
     from mlebench_console.console.nouns.run import RUN, checked_filter, run_rows
-    from mlebench_console.engine.settings import read_filters
-    from mlebench_console.state import runs, sweeps
 
     saved = read_filters(places_of(context).config_file)
     wanted = checked_filter(saved.get(filter_.strip(), filter_))
@@ -121,7 +124,6 @@ def filters(
 ) -> None:
     """List saved filters of runs, save one, or remove one; they are stored in config.toml, as [filters]."""
     from mlebench_console.console.nouns.run import checked_filter
-    from mlebench_console.engine.settings import read_filters, save_filter
 
     config_file = places_of(context).config_file
     known = read_filters(config_file)
@@ -152,14 +154,11 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     from mlebench_console.console.nouns.event import event_text
     from mlebench_console.console.nouns.run import RUN, run_rows
     from mlebench_console.console.nouns.submission import SUBMISSION, submission_rows
-    from mlebench_console.console.views.names import find_run
     from mlebench_console.console.views.run import read_validations
     from mlebench_console.engine import control
     from mlebench_console.engine.model_costs import spending_of
     from mlebench_console.engine.needs.waits import job_wait, read_queued_run
     from mlebench_console.engine.providers import model_prices
-    from mlebench_console.state import events, runs, submissions, sweeps
-    from mlebench_console.state.usage import model_calls, network_use
 
     with reading_state(context) as database:
         found = find_run(database, run)
@@ -236,7 +235,6 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
 @app.command()
 def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show everything that led to a run's outcome, with hashes; exit code 1 if files and records differ."""
-    from mlebench_console.console.views.names import find_run
     from mlebench_console.engine.scoreboard.audit import audit_of
 
     with reading_state(context) as database:
@@ -261,7 +259,6 @@ def calls(
 ) -> None:
     """Show a run's model calls, as its gateway counted them: tokens, cost, times, errors."""
     from mlebench_console.console.nouns.call import CALL, calls_of
-    from mlebench_console.console.views.names import find_run
     from mlebench_console.engine.providers import model_prices
 
     places = places_of(context)
@@ -311,7 +308,6 @@ def logs(
     """Print the end of a run's log; of several runs, each line behind its run."""
     from mlebench_console.console.logs.following import run_logs
     from mlebench_console.console.logs.reader import LogFile
-    from mlebench_console.console.views.names import find_run
 
     with reading_state(context) as database:
         found = [find_run(database, name) for name in run]
@@ -521,7 +517,6 @@ def version_facts(version: Version) -> dict[str, Any]:
 def _version(context: typer.Context, text: str) -> Version:
     """Find the version that `17`, `17.1`, `17@3` or `sweep/competition/1@best` names."""
     from mlebench_console.console.views.code import Wanted, split_name, version_of
-    from mlebench_console.console.views.names import find_run
 
     name, attempt, submission = split_name(text)
     with reading_state(context) as database:
@@ -537,8 +532,6 @@ def causes(
 ) -> None:
     """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
     from mlebench_console.console.nouns.need import CAUSE
-    from mlebench_console.engine.needs.causes import read_causes
-    from mlebench_console.state import sweeps
 
     now = time.time()
     with reading_state(context) as database:
@@ -572,9 +565,7 @@ def acknowledge(
 ) -> None:
     """Acknowledge a group of runs with one cause, with a reason; it is no longer shown as needing you."""
     from mlebench_console.console.actions import need as need_actions
-    from mlebench_console.console.views.names import find_cause
     from mlebench_console.engine.options.sweep import read_duration
-    from mlebench_console.state import acknowledgements
 
     if undo and (reason or snooze):
         raise UsageProblem("--undo takes neither --reason nor --snooze")
@@ -609,7 +600,6 @@ def retry(
 ) -> None:
     """Queue ended runs again; ask before re-rolling a seed whose agent itself failed."""
     from mlebench_console.console.actions import run as run_actions
-    from mlebench_console.console.views.names import find_cause
 
     if bool(run) == bool(cause):
         raise UsageProblem("give either runs or a --cause")
@@ -705,12 +695,8 @@ def shell(
     ] = None,
 ) -> None:
     """Open a shell in a container as an agent finds it; nothing in it is kept, and secrets are not set."""
-    from mlebench_console.competitions import registry
-    from mlebench_console.console.views.names import find_run
     from mlebench_console.engine.runs.launching import agent_of
     from mlebench_console.engine.runs.shell import open_shell, variables
-    from mlebench_console.state import sweeps
-    from mlebench_console.state.records import SweepSpec
 
     if bool(run) == bool(competition):
         raise UsageProblem("give either a run or a --competition")
@@ -861,7 +847,6 @@ def _say_causes(groups: Sequence[CauseGroup]) -> None:
 
 
 def _found(context: typer.Context, names: list[str]) -> list[Run]:
-    from mlebench_console.console.views.names import find_run
 
     with reading_state(context) as database:
         return [find_run(database, name) for name in names]

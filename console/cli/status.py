@@ -13,14 +13,15 @@ from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of, reading_state
 from mlebench_console.console.cli.host.engine import engine_text
 from mlebench_console.console.cli.output import say, say_json, say_rows
+from mlebench_console.engine.needs.causes import CauseKind
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.records import IMPORTED
+from mlebench_console.state import database
+from mlebench_console.state.records import IMPORTED, Sweep
 
 if TYPE_CHECKING:
     from mlebench_console.console.nouns.sweep import SweepRow
     from mlebench_console.console.views.datasets import Totals
     from mlebench_console.engine.needs.standing import SweepStanding
-    from mlebench_console.state.records import Sweep
 
 app = new_app()
 
@@ -33,11 +34,9 @@ def status(context: typer.Context, json: Json = False) -> None:
     from mlebench_console.console.views.datasets import totals_of
     from mlebench_console.console.views.sweep import listed_sweeps
     from mlebench_console.engine.control import status
-    from mlebench_console.engine.needs.causes import CauseKind
     from mlebench_console.engine.needs.need import NeedKind
     from mlebench_console.engine.needs.needs import NeedFacts, needs, read_needs
     from mlebench_console.engine.needs.standing import read_standings
-    from mlebench_console.state import database
 
     places = places_of(context)
     engine = status(places)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -47,6 +49,7 @@ from mlebench_console.console.cli.run import (
     write_note,
 )
 from mlebench_console.console.cli.status import say_sweeps, spec_text
+from mlebench_console.engine.control import ask, status
 from mlebench_console.engine.options.sweep import OPTIONS, Option, SweepOptions
 from mlebench_console.engine.requests import (
     AssignExperiment,
@@ -63,12 +66,15 @@ from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import plural
+from mlebench_console.state import experiments, runs, sweeps
 from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.records import Sweep
+from mlebench_console.state.usage import budgets, model_calls
+from mlebench_console.state.usage.budgets import BudgetScope
 
 if TYPE_CHECKING:
     from mlebench_console.engine.requests import LaunchSweep
     from mlebench_console.engine.sweeps.forecast import Forecast
-    from mlebench_console.state.records import Sweep
 
 _RUNS_SHOWN = 12
 _REMOVAL_PATIENCE = 30.0
@@ -247,7 +253,6 @@ def import_groups(
     json: Json = False,
 ) -> None:
     """Import run groups of MLE-bench as a sweep: the agents' files are copied and graded again."""
-    from mlebench_console.engine.control import ask
     from mlebench_console.engine.rungroups import METADATA, folders_without_metadata
     from mlebench_console.engine.sweeps.imports import agent_of_group, staged
 
@@ -273,7 +278,6 @@ def list_(context: typer.Context, json: Json = False) -> None:
     """List the sweeps, newest first."""
     from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.console.views.sweep import listed_sweeps
-    from mlebench_console.engine.control import status
     from mlebench_console.engine.needs.standing import read_standings
 
     now = time.time()
@@ -302,13 +306,10 @@ def show(
     from mlebench_console.console.nouns.costs import KnownPrices, sweep_costs
     from mlebench_console.console.nouns.run import RUN, run_rows
     from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
-    from mlebench_console.engine.control import status
     from mlebench_console.engine.needs.needs import budget_text
     from mlebench_console.engine.needs.standing import read_standings
     from mlebench_console.engine.providers import model_prices
     from mlebench_console.engine.runs.budgets import standings
-    from mlebench_console.state import experiments, runs, sweeps
-    from mlebench_console.state.usage import budgets, model_calls
 
     with reading_state(context) as database:
         sweep, now = sweeps.get(database, sweep_id), time.time()
@@ -368,9 +369,6 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Draw attempts as bars over time, slot by slot, with lost GPUs, restarts, medals and the expected end."""
-    import shutil
-    import sys
-
     from mlebench_console.console.views import timeline as view
 
     now = time.time()
@@ -437,7 +435,6 @@ def retry(
 ) -> None:
     """Queue failed runs of a sweep again; ask before re-rolling a seed whose agent itself failed."""
     from mlebench_console.console.actions.run import relaunch
-    from mlebench_console.state import runs, sweeps
 
     wanted = failure_class or [FailureClass.INFRASTRUCTURE]
     with reading_state(context) as database:
@@ -490,9 +487,6 @@ def budget(
     """Show or change the budget of model calls that runs share; 0 removes a limit, others stay."""
     from mlebench_console.engine.needs.needs import budget_text
     from mlebench_console.engine.runs.budgets import standings
-    from mlebench_console.state import sweeps
-    from mlebench_console.state.usage import budgets
-    from mlebench_console.state.usage.budgets import BudgetScope
 
     scope = BudgetScope.EXPERIMENT if of_experiment else BudgetScope.SWEEP
     with reading_state(context) as database:
@@ -536,7 +530,6 @@ def tag(
 
 
 def _known(context: typer.Context, sweep_id: str) -> Sweep:
-    from mlebench_console.state import sweeps
 
     with reading_state(context) as database:
         return sweeps.get(database, sweep_id)
@@ -565,7 +558,6 @@ def remove(
 ) -> None:
     """Remove a sweep: its runs, attempts, logs, code and submissions; results are kept unless you say so."""
     from mlebench_console.engine.sweeps.removal import loss_of, refuse_removal, wait_for_removal
-    from mlebench_console.state import sweeps
 
     with reading_state(context) as database:
         known = sweeps.find(database, sweep_id)
@@ -592,8 +584,6 @@ def _change(
     starting: bool = False,
 ) -> None:
     """Ask the engine to change a sweep, named in full or by a beginning."""
-    from mlebench_console.state import sweeps
-
     with reading_state(context) as database:
         known = sweeps.get(database, sweep_id).id
     perform(context, Action((request(sweep_id=known),)), json=json, starting=starting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Mapping, Set
@@ -14,8 +15,10 @@ import typer
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of
 from mlebench_console.console.cli.output import say, say_wrapped
+from mlebench_console.engine.places import Places
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
+from mlebench_console.state import database
 
 if TYPE_CHECKING:
     from mlebench_console.console.nouns.costs import SweepCosts
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from mlebench_console.engine.control import EngineStatus
     from mlebench_console.engine.needs.needs import NeedFacts, Needs
     from mlebench_console.engine.needs.standing import SweepStanding
-    from mlebench_console.engine.places import Places
 
 app = new_app()
 
@@ -79,7 +81,6 @@ def _look(places: Places) -> WatchReport:
     from mlebench_console.console.views.overview import overview
     from mlebench_console.engine import control
     from mlebench_console.engine.needs.needs import NeedFacts, needs
-    from mlebench_console.state import database
 
     now = time.time()
     engine, problem = None, ""
@@ -168,7 +169,6 @@ def _sweep(line: SweepStanding, seen: WatchReport) -> str:
 
 
 def _say_json(seen: WatchReport) -> None:
-    import json
 
     from mlebench_console.console.nouns.need import need_document
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import EDITIONS, Edition
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import (
     CompetitionId,
@@ -33,17 +35,18 @@ from mlebench_console.console.cli.output import (
     say_texts,
     show_count,
 )
+from mlebench_console.foundation.files import write_json
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.records import PreparationOptions
+from mlebench_console.state import database, sweeps
+from mlebench_console.state.event_records import DatasetVerified
+from mlebench_console.state.records import PreparationOptions, VerificationKind
 
 if TYPE_CHECKING:
-    from mlebench_console.competitions.model import Edition
     from mlebench_console.console.nouns.dataset import DatasetRow
     from mlebench_console.engine.agreement import Agreement
     from mlebench_console.engine.datasets.prepared.mirrors import Mirrored
     from mlebench_console.engine.datasets.prepared.pruning import Part
-    from mlebench_console.state.event_records import DatasetVerified
 
 app = new_group("List, check, verify, examine, copy, stop and prune datasets.")
 
@@ -60,7 +63,6 @@ def list_datasets(
     json: Json = False,
 ) -> None:
     """List the datasets: those in the data directory, and those that the engine is preparing."""
-    from mlebench_console.competitions import registry
     from mlebench_console.console.nouns.dataset import DATASET
 
     base = data_dir_of(context, data_dir)
@@ -81,7 +83,6 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one dataset: its steps, its size on the disk by part, and its folder."""
-    from mlebench_console.competitions import registry
     from mlebench_console.engine.datasets.prepared.pruning import parts_of
     from mlebench_console.engine.layout import dataset_folder, is_demo, is_prepared, prepared_with
 
@@ -149,11 +150,9 @@ def verify(
     Files are compared by name and size, tables and the description by content; with --deep every file is. What
     MLE-bench prepared has no manifest until --record writes one.
     """
-    from mlebench_console.competitions import registry
     from mlebench_console.console.cli.dataset.requests import progress_display, show_nothing, verify_and_watch
     from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.layout import dataset_folder, is_prepared, require_prepared
-    from mlebench_console.state.records import VerificationKind
 
     kind = VerificationKind.DEEP if deep else VerificationKind.QUICK
     if record:
@@ -204,12 +203,10 @@ def doctor(
 
     Exit code 3 when something differs or can't be had; docs/verification.md tells where to share the report.
     """
-    from mlebench_console.competitions import registry
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.agreement import examine, report_of
     from mlebench_console.engine.layout import dataset_folder, is_prepared
     from mlebench_console.engine.requests import PrepareDatasets
-    from mlebench_console.foundation.files import write_json
 
     base = data_dir_of(context, data_dir)
     chosen = [registry.get(one) for one in registry.choose(competition_ids)]
@@ -251,7 +248,6 @@ def _say_agreement(one: Agreement) -> None:
 @app.command()
 def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json = False) -> None:
     """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
-    from mlebench_console.competitions import registry
     from mlebench_console.engine.datasets.sources.access import AccessState, ask_access
     from mlebench_console.engine.kaggle.credentials import require_credentials
 
@@ -364,7 +360,6 @@ def import_datasets(
 
     The engine does the work as for prepare: what is interrupted goes on, and a dataset appears whole or not at all.
     """
-    from mlebench_console.competitions import registry
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.datasets.prepared import mirrors, stores
     from mlebench_console.engine.layout import dataset_folder, is_prepared
@@ -511,7 +506,6 @@ def prune(
     from mlebench_console.console.cli.dataset.requests import prune_and_wait
     from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
-    from mlebench_console.state import sweeps
 
     base = data_dir_of(context, data_dir)
     if sweep:
@@ -552,8 +546,6 @@ def _chosen_ids(named: list[str] | None, split: str) -> tuple[str, ...]:
     Raises:
         UsageProblem: both are given, or there is no such competition or split.
     """
-    from mlebench_console.competitions import registry
-
     if named and split:
         raise UsageProblem("both -c and --split were given", "", "Give one of -c ID, --split.")
     if named:
@@ -569,8 +561,6 @@ def _with_manifests(
     Raises:
         DataProblem: one that was named is not prepared, or there is none.
     """
-    from mlebench_console.competitions import registry
-    from mlebench_console.competitions.model import EDITIONS
     from mlebench_console.engine.datasets.prepared import mirrors
     from mlebench_console.engine.layout import dataset_folder, is_prepared, require_prepared
 
@@ -611,7 +601,6 @@ def _say_left_out(names: Sequence[str]) -> None:
 def _rows(context: typer.Context, ids: Sequence[str], base: Path, edition: Edition) -> list[DatasetRow]:
     """Return datasets as the disk has them, with what the state knows of those in its own data directory."""
     from mlebench_console.console.nouns.dataset import DatasetRow, dataset_rows, on_disk
-    from mlebench_console.state import database
 
     places = places_of(context)
     known: dict[tuple[str, str], DatasetRow] = {}
@@ -674,9 +663,7 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
 
 def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
     """Return the competitions that sweeps still need, each with its sweep."""
-    from mlebench_console.competitions.model import EDITIONS
     from mlebench_console.engine.datasets.requests import sweep_in_need_of
-    from mlebench_console.state import database
 
     if not database.exists(places_of(context).state_dir):
         return {}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import EDITIONS, Edition
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import (
     CompetitionIds,
@@ -21,14 +23,14 @@ from mlebench_console.console.cli.common import (
     places_of,
 )
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
+from mlebench_console.engine.places import Places
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state import database
 from mlebench_console.state.records import PreparationOptions
 
 if TYPE_CHECKING:
-    from mlebench_console.competitions.model import Edition
     from mlebench_console.engine.datasets.estimates import Throughput
     from mlebench_console.engine.layout import DatasetFolder
-    from mlebench_console.engine.places import Places
     from mlebench_console.engine.requests import PrepareDatasets
 
 app = new_app()
@@ -186,7 +188,6 @@ def _say_estimate(
     json: bool,
 ) -> None:
     """Print what preparing would need; Kaggle is asked if there are credentials."""
-    from mlebench_console.competitions import registry
     from mlebench_console.engine.datasets.estimates import ToDo, estimate, known_sizes, peak_bytes, usual_peak
     from mlebench_console.engine.space import free_bytes
 
@@ -256,7 +257,6 @@ def _say_estimate(
 def _measured_rates(places: Places) -> Throughput:
     """Return the rates of earlier preparations, if the state has any."""
     from mlebench_console.console.views.datasets import DatasetBoard, dataset_board
-    from mlebench_console.state import database
 
     if not database.exists(places.state_dir):
         return DatasetBoard().throughput
@@ -267,7 +267,6 @@ def _measured_rates(places: Places) -> Throughput:
 def _prepare(
     places: Places, base: Path, request: PrepareDatasets, json: bool, *, verify: bool
 ) -> list[PreparationResult]:
-    from mlebench_console.competitions import registry
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.layout import dataset_folder, is_prepared
 
@@ -297,7 +296,6 @@ def _how_it_differs(
     folder: DatasetFolder, competition_id: str, request: PrepareDatasets, verify: bool, json: bool
 ) -> str:
     """Compare prepared datasets with their manifests and with the request."""
-    from mlebench_console.competitions import registry
     from mlebench_console.engine.datasets.prepared.verification import check
 
     show = show_count(f"reading {competition_id}", wording.size)
@@ -320,8 +318,6 @@ def _how_it_differs(
 
 def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> None:
     """Print which of the datasets are already prepared in the other edition."""
-    from mlebench_console.competitions import registry
-    from mlebench_console.competitions.model import EDITIONS
     from mlebench_console.engine.layout import dataset_folder, is_prepared
 
     for one in map(registry.get, missing):
@@ -334,7 +330,6 @@ def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> 
 
 def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
     """Print the documented size of the downloads, if it is large."""
-    from mlebench_console.competitions import registry
     from mlebench_console.engine.datasets.estimates import known_sizes, usual_peak
     from mlebench_console.engine.layout import dataset_folder
     from mlebench_console.engine.space import free_bytes
@@ -353,7 +348,6 @@ def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
 
 
 def _chosen(named: Sequence[str], all_: bool, lite: bool, list_: Path | None) -> tuple[str, ...]:
-    from mlebench_console.competitions import registry
 
     ways = [bool(named), all_, lite, list_ is not None]
     if sum(ways) != 1:

@@ -20,13 +20,15 @@ from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of
 from mlebench_console.console.cli.output import say, say_json, say_wrapped
 from mlebench_console.engine.checks import Check, Health
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.settings import unknown_settings
 from mlebench_console.engine.space import existing, free_bytes
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import names_of_limits, plural
+from mlebench_console.state.database import NETWORK_FILE_SYSTEMS, file_system_of
 
 if TYPE_CHECKING:
     from mlebench_console.engine.placements.survey import SurveyedNodes
-    from mlebench_console.engine.places import Places
     from mlebench_console.environment.runner.survey import HostOffer
 
 app = new_app()
@@ -208,7 +210,6 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
 def check_config(places: Places) -> Iterator[Check]:
     """Check config.toml for values that can't be used and names that nothing reads."""
     from mlebench_console.console.tui.config import require_usable
-    from mlebench_console.engine.settings import unknown_settings
 
     unknown = unknown_settings(places.config_file)
     for text in unknown:
@@ -232,8 +233,6 @@ def check_config(places: Places) -> Iterator[Check]:
 
 def check_state(places: Places) -> Check:
     """Check whether the state directory is on a writable, local file system."""
-    from mlebench_console.state.database import NETWORK_FILE_SYSTEMS, file_system_of
-
     base = existing(places.state_dir)
     kind = file_system_of(base)
     if kind in NETWORK_FILE_SYSTEMS:

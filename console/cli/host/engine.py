@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -17,7 +18,11 @@ from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Following, Json, Lines, new_group, places_of
 from mlebench_console.console.cli.output import say, say_json, say_logs
 from mlebench_console.engine.places import Places
+from mlebench_console.foundation.daemon_log import open_log
+from mlebench_console.foundation.folders import make_private
+from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import database, datasets, runs
 
 if TYPE_CHECKING:
     from mlebench_console.engine.control import EngineStatus
@@ -88,8 +93,6 @@ def unit(context: typer.Context) -> None:
 @app.command(hidden=True)
 def run(context: typer.Context) -> None:
     """Run the engine in the foreground until interrupted."""
-    import os
-
     from mlebench_console.engine.control.client import engine_command
 
     command = engine_command(places_of(context))
@@ -128,7 +131,6 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
     """
     from mlebench_console.engine.control import ensure_running, status, stop
     from mlebench_console.engine.control.status import owner_path
-    from mlebench_console.foundation.locks import FileLock
 
     if data_dir == places.data_dir:
         was_running = status(places).running
@@ -160,9 +162,6 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
 
 def _keep_tracebacks(log: Path, places: Places) -> None:
     """Append a temporary engine's log to that of the user's own engine, if it contains an error."""
-    from mlebench_console.foundation.daemon_log import open_log
-    from mlebench_console.foundation.folders import make_private
-
     content = log.read_bytes() if log.exists() else b""
     if b"Traceback" in content:
         make_private(places.state_dir)
@@ -171,7 +170,6 @@ def _keep_tracebacks(log: Path, places: Places) -> None:
 
 
 def _is_idle(places: Places) -> bool:
-    from mlebench_console.state import database, datasets, runs
 
     with closing(database.open_for_reading(places.state_dir)) as opened:
         live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened) + len(runs.to_retry(opened))

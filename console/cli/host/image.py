@@ -11,6 +11,7 @@ import typer
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_group, places_of
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts
+from mlebench_console.engine.places import agents_folders, images_folder
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -111,7 +112,6 @@ def check(
     """Check an agent's image from inside, as a run would use it: user, folders, Python, grader, GPUs."""
     from mlebench_console.engine import images
     from mlebench_console.engine.agents import get_agent
-    from mlebench_console.engine.places import agents_folders
     from mlebench_console.environment.runner.docker.daemon import build_command
     from mlebench_console.environment.runner.host.readings import read_nvidia
 
@@ -157,7 +157,6 @@ def export_(
     """Write an agent's image into one file, for hosts without Docker: --runtime auto, bubblewrap, apptainer."""
     from mlebench_console.engine import images
     from mlebench_console.engine.agents import get_agent
-    from mlebench_console.engine.places import agents_folders, images_folder
 
     found = get_agent(agent, agents_folders(str(agents_dir or "")))
     client = images.connect()
@@ -177,7 +176,6 @@ def import_(
 ) -> None:
     """Copy an image that was exported elsewhere to where launches look for it; its digest is checked."""
     from mlebench_console.engine import images
-    from mlebench_console.engine.places import images_folder
 
     _say_files([images.import_image(file, images_folder(places_of(context)))], json=json)
 
@@ -186,7 +184,6 @@ def import_(
 def files(context: typer.Context, json: Json = False) -> None:
     """List the images that were exported to or imported as a file."""
     from mlebench_console.engine import images
-    from mlebench_console.engine.places import images_folder
 
     _say_files(images.exported(images_folder(places_of(context))), json=json)
 

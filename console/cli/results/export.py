@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from mlebench_console.competitions import registry
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
 from mlebench_console.console.cli.output import copy_to_clipboard, say, say_json, say_on_stderr
 from mlebench_console.console.cli.results.scoreboard import ExperimentId, Pad, Source, evidence_for
@@ -22,10 +23,15 @@ from mlebench_console.engine.scoreboard.export import (
     row_document,
     row_text,
     shortcomings,
+    write_bundle,
+    write_runs,
 )
 from mlebench_console.engine.scoreboard.model import Row
+from mlebench_console.engine.settings import Prices, read_table
+from mlebench_console.foundation.files import write_bytes
 from mlebench_console.foundation.problems import UsageProblem, writing
 from mlebench_console.foundation.text import plural
+from mlebench_console.state import sweeps
 
 export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
 report_app = new_app()
@@ -71,8 +77,6 @@ def export_row(
     json: Json = False,
 ) -> None:
     """Write a row with the leaderboard's headings, and the conditions behind it."""
-    from mlebench_console.competitions import registry
-
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
     splits = {name: registry.read_split(name) for name in split or []}
     row = _described(
@@ -117,8 +121,6 @@ def export_bundle(
     json: Json = False,
 ) -> None:
     """Write reports by seed, the row, checksums, and of own runs audit trails and submissions into a new folder."""
-    from mlebench_console.engine.scoreboard.export import write_bundle
-
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
     if with_files and evidence.table != "own":
         raise UsageProblem(f"there are no files of {evidence.name} here", "it was imported as reports")
@@ -143,8 +145,6 @@ def export_runs(
     json: Json = False,
 ) -> None:
     """Write own runs as MLE-bench's run groups: one for each seed, with submissions, logs, code and reports."""
-    from mlebench_console.engine.scoreboard.export import write_runs
-
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.table != "own":
         raise UsageProblem(f"there are no runs of {evidence.name} here", "it was imported as reports")
@@ -201,8 +201,6 @@ def report(
     from mlebench_console.engine.scoreboard.page import page_of
     from mlebench_console.engine.scoreboard.published import published_rows
     from mlebench_console.engine.scoreboard.timeline import read_timeline
-    from mlebench_console.engine.settings import Prices, read_table
-    from mlebench_console.state import sweeps
 
     evidence = evidence_for(context, [source], experiment_id)
     row = row_of(evidence, pad_missing=pad)
@@ -245,7 +243,6 @@ def _complain_of(lacking: Sequence[Shortcoming]) -> None:
 
 
 def _write_file(path: Path, content: str | bytes) -> None:
-    from mlebench_console.foundation.files import write_bytes
 
     with writing(path):
         write_bytes(path, content.encode() if isinstance(content, str) else content)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import (
     CompetitionId,
@@ -24,7 +25,6 @@ from mlebench_console.console.cli.output import say, say_json, say_on_stderr, sa
 from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
-    from mlebench_console.competitions.model import Edition
     from mlebench_console.engine.grading.batch import BatchReport, GradedLine
     from mlebench_console.engine.grading.report import Report
 

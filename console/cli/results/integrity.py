@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import closing
 from dataclasses import asdict
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import edition_named
 from mlebench_console.console.cli.common import (
     CompetitionIds,
     DataDir,
@@ -26,18 +29,20 @@ from mlebench_console.console.cli.common import (
     reading_state,
 )
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
-from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.problems import UsageProblem, writing
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.integrity import Layer
+from mlebench_console.state import integrity, runs
+from mlebench_console.state import runs as all_runs
+from mlebench_console.state.database import Database, open_for_reading
+from mlebench_console.state.integrity import Layer, RunIntegrity
+from mlebench_console.state.records import Run
 
 if TYPE_CHECKING:
     from mlebench_console.engine.integrity.endpoint import Endpoint
     from mlebench_console.engine.integrity.material import ExaminedRun
-    from mlebench_console.engine.places import Places
     from mlebench_console.engine.requests import NewResults
-    from mlebench_console.state.database import Database
-    from mlebench_console.state.integrity import RunIntegrity
-    from mlebench_console.state.records import Run
 
 app = new_group("Search runs for signs that scores were not earned, show and review them.")
 kernels_app = new_group("Fetch the public kernels that code is compared with, and list them.")
@@ -88,9 +93,6 @@ def look(
     from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.integrity import facts, plagiarism
     from mlebench_console.engine.integrity.material import examined_runs
-    from mlebench_console.foundation.clock import SystemClock
-    from mlebench_console.state import integrity
-    from mlebench_console.state.database import open_for_reading
 
     own = places_of(context)
     layers = layer or [Layer.FACTS, Layer.PLAGIARISM]
@@ -149,9 +151,6 @@ def judge(
     from mlebench_console.engine.integrity import judged_runs
     from mlebench_console.engine.integrity.judge import QUESTIONS, Judge, read_questions
     from mlebench_console.engine.integrity.material import examined_runs
-    from mlebench_console.foundation.clock import SystemClock
-    from mlebench_console.state import integrity
-    from mlebench_console.state.database import open_for_reading
 
     own = places_of(context)
     endpoint = _endpoint(context, model, budget, jobs)
@@ -227,12 +226,9 @@ def familiarity(
     It is the mean probability of the true tokens at sampled places, as MLE-bench measures it. A server with completions
     is needed that tells the probabilities of a prompt (vLLM's prompt_logprobs, or echo), or else of the next token.
     """
-    from mlebench_console.competitions import registry
-    from mlebench_console.competitions.model import edition_named
     from mlebench_console.console.cli.results.scoreboard import evidence_for
     from mlebench_console.engine.integrity import familiarity as measuring
     from mlebench_console.engine.scoreboard import plots
-    from mlebench_console.foundation.problems import writing
 
     if experiment is None and not competition_id:
         raise UsageProblem("which competitions?", "", "Give --experiment, or -c ID for single ones.")
@@ -389,8 +385,6 @@ def fetch_kernels(
     json: Json = False,
 ) -> None:
     """Download public kernels with your own Kaggle account; those already here are skipped."""
-    from collections import Counter
-
     from mlebench_console.engine.integrity.kernels import fetch, known_kernels
     from mlebench_console.engine.kaggle.client import Kaggle
 
@@ -458,8 +452,6 @@ def _competitions_with_kernels(chosen: Collection[str] | None) -> list[str]:
 
 def _others(database: Database, chosen: Collection[ExaminedRun]) -> list[int]:
     """Return the ended runs of the same competitions that are not among the chosen."""
-    from mlebench_console.state import runs
-
     names = {one.run.competition_id for one in chosen}
     own = {one.run.id for one in chosen}
     return [
@@ -476,7 +468,6 @@ def run_ids_of(database: Database, experiment: str | None, runs: Collection[int]
         UsageProblem: it names none, or one that has not ended.
     """
     from mlebench_console.engine.scoreboard.own_runs import find_evidence
-    from mlebench_console.state import runs as all_runs
 
     if (experiment is None) == (not runs):
         raise UsageProblem(
@@ -509,7 +500,6 @@ def take_in(
 
 
 def _say_all(database: Database, run_ids: Collection[int], *, json: bool) -> None:
-    from mlebench_console.state import integrity, runs
 
     known = integrity.of_runs(database, run_ids)
     found = sorted(known.values(), key=lambda one: (-one.severity.rank, one.run_id))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from mlebench_console.competitions import registry
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
 from mlebench_console.console.cli.output import (
     say,
@@ -17,11 +19,11 @@ from mlebench_console.console.cli.output import (
     say_texts,
     say_wrapped,
 )
+from mlebench_console.engine.settings import Prices, read_table
 from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import database
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mlebench_console.engine.scoreboard.model import Cell, Costs, Evidence, Measure, Row
 
 scoreboard_app = new_app()
@@ -82,7 +84,6 @@ def scoreboard(
     json: Json = False,
 ) -> None:
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
-    from mlebench_console.competitions import registry
     from mlebench_console.console.nouns.scoreboard import SCOREBOARD_ROW, split_field
     from mlebench_console.console.views import scoreboard as view
     from mlebench_console.engine.providers import model_prices
@@ -91,7 +92,6 @@ def scoreboard(
     from mlebench_console.engine.scoreboard.own_runs import own_evidence
     from mlebench_console.engine.scoreboard.published import published_rows
     from mlebench_console.engine.scoreboard.reports import imported_evidence
-    from mlebench_console.state import database
 
     places = places_of(context)
     state_dir = places.state_dir
@@ -196,7 +196,6 @@ def _aggregated(
     evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, seeds: int
 ) -> list[tuple[str, str, Mapping[Measure, Cell], Costs | None]]:
     """Return the columns: names, numbers of runs, measures, and by competition the costs of model calls."""
-    from mlebench_console.competitions import registry
     from mlebench_console.engine.scoreboard.aggregation import (
         by_category,
         by_competition,
@@ -297,7 +296,6 @@ def insight(
 ) -> None:
     """Show what an experiment says beyond its row: pass@k, shorter limits, endings, noise, effort, flags."""
     from mlebench_console.engine.scoreboard.insight import insight_of
-    from mlebench_console.engine.settings import Prices, read_table
 
     evidence = evidence_for(context, sources, experiment_id)
     known = read_table(places_of(context).config_file, Prices)
