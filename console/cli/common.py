@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.console.cli.output import say, say_answer, say_on_stderr
 from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem, UsageProblem
@@ -49,18 +50,17 @@ def new_group(help: str) -> typer.Typer:
     return app
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-DataDir = Annotated[Path | None, typer.Option("--data-dir", metavar="DIR", help="The datasets directory.")]
-CompetitionId = Annotated[str, typer.Argument(metavar="ID", help="Which competition.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON document instead of text.")]
+DataDir = Annotated[Path | None, Option("--data-dir", metavar="DIR", help="The datasets directory.")]
+CompetitionId = Annotated[str, Argument(metavar="ID", help="Which competition.")]
 CompetitionIds = Annotated[
-    list[str] | None,
-    typer.Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable."),
+    list[str] | None, Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable.")
 ]
-Lines = Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines to print.")]
-Following = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as the log grows.")]
+Lines = Annotated[int, Option("--lines", "-n", min=0, help="How many of the last lines to print.")]
+Following = Annotated[bool, Option("--follow", "-f", help="Keep printing as the log grows.")]
 EditionFlag = Annotated[
     Literal["v1", "corrected"],
-    typer.Option("--edition", help="v1 is MLE-bench bit for bit; corrected fixes its defects."),
+    Option("--edition", help="v1 is MLE-bench bit for bit; corrected fixes its defects."),
 ]
 
 

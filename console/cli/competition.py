@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, Defect, Parameter
@@ -24,18 +25,15 @@ if TYPE_CHECKING:
 app = new_group("Show competitions and their defects; create and check your own.")
 
 Split = Annotated[
-    str,
-    typer.Option("--split", metavar="NAME|FILE", help="low, medium, high, all, dev ... or a file of ids."),
+    str, Option("--split", metavar="NAME|FILE", help="low, medium, high, all, dev ... or a file of ids.")
 ]
 RawFolder = Annotated[
     Path,
-    typer.Option(
-        "--raw", metavar="DIR", help="Its raw data, or a small sample of the same form; not changed."
-    ),
+    Option("--raw", metavar="DIR", help="Its raw data, or a small sample of the same form; not changed."),
 ]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option("--parameter", metavar="NAME=VALUE", help="Replace a parameter of its facts; repeatable."),
+    Option("--parameter", metavar="NAME=VALUE", help="Replace a parameter of its facts; repeatable."),
 ]
 
 
@@ -67,10 +65,7 @@ def list_(split: Split = "", json: Json = False) -> None:
 
 
 @app.command()
-def show(
-    competition_id: CompetitionId,
-    json: Json = False,
-) -> None:
+def show(competition_id: CompetitionId, json: Json = False) -> None:
     """Show one competition: metric, cut-offs, files, checksums, and known defects in each edition."""
     competition = registry.get(competition_id)
     if json:
@@ -135,37 +130,32 @@ def new(
     competition_id: CompetitionId,
     to: Annotated[
         Path | None,
-        typer.Option(
-            "--to",
-            metavar="DIR",
-            help="The folder of competitions; by default the first of MLEBENCH_COMPETITIONS.",
+        Option(
+            metavar="DIR", help="The folder of competitions; by default the first of MLEBENCH_COMPETITIONS."
         ),
     ] = None,
-    name: Annotated[str, typer.Option(help="Its title; by default made from its id.")] = "",
+    name: Annotated[str, Option(help="Its title; by default made from its id.")] = "",
     table: Annotated[
-        str, typer.Option(metavar="FILE", help="The labelled table among its raw files.")
+        str, Option(metavar="FILE", help="The labelled table among its raw files.")
     ] = "train.csv",
     id_column: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column that identifies the rows of that table.")
+        str, Option(metavar="COLUMN", help="The column that identifies the rows of that table.")
     ] = "id",
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")] = "target",
+    target: Annotated[str, Option(metavar="COLUMN", help="The column to predict.")] = "target",
     group: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="COLUMN", help="Keep rows with the same value of this column in one part of the split."
         ),
     ] = "",
     images: Annotated[
-        str, typer.Option(metavar="DIR", help="The raw folder with an image for each row, named by its id.")
+        str, Option(metavar="DIR", help="The raw folder with an image for each row, named by its id.")
     ] = "",
     metric: Annotated[
-        Literal["accuracy", "auc", "rmse", "mae"], typer.Option(help="How submissions are scored.")
+        Literal["accuracy", "auc", "rmse", "mae"], Option(help="How submissions are scored.")
     ] = "accuracy",
     cut_offs: Annotated[
-        str,
-        typer.Option(
-            metavar="GOLD,SILVER,BRONZE,MEDIAN", help="The scores that earn medals, and the median."
-        ),
+        str, Option(metavar="GOLD,SILVER,BRONZE,MEDIAN", help="The scores that earn medals, and the median.")
     ] = "",
     json: Json = False,
 ) -> None:
@@ -218,10 +208,7 @@ def _cut_offs(text: str) -> CutOffs | None:
 
 @app.command()
 def check(
-    competition_id: CompetitionId,
-    raw: RawFolder,
-    parameter: Parameters = None,
-    json: Json = False,
+    competition_id: CompetitionId, raw: RawFolder, parameter: Parameters = None, json: Json = False
 ) -> None:
     """Check a competition with its raw data: facts, preparation, grading, validation, secrecy, description.
 
@@ -252,9 +239,7 @@ def check(
 def vectors(
     competition_id: CompetitionId,
     raw: RawFolder,
-    to: Annotated[
-        Path, typer.Option("--to", metavar="DIR", help="Where to write the folder ID with the vectors.")
-    ],
+    to: Annotated[Path, Option(metavar="DIR", help="Where to write the folder ID with the vectors.")],
     parameter: Parameters = None,
     json: Json = False,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument
 
 from mlebench_console.console.cli.common import new_app
 
@@ -14,7 +14,7 @@ app = new_app()
 
 @app.command()
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell to print a script for.")],
+    shell: Annotated[Literal["bash", "zsh", "fish"], Argument(help="The shell to print a script for.")],
 ) -> None:
     """Print the completion script for a shell.
 

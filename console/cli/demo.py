@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from mlebench_console.console.cli.common import invocation_of, new_app, open_console, require_terminal
 from mlebench_console.console.cli.output import say
@@ -15,12 +16,8 @@ app = new_app()
 @app.command()
 def demo(
     context: typer.Context,
-    reset: Annotated[
-        bool, typer.Option("--reset", help="Stop and remove the demo first, and start again.")
-    ] = False,
-    no_console: Annotated[
-        bool, typer.Option("--no-console", help="Only start it; watch it with 'status' or the console.")
-    ] = False,
+    reset: Annotated[bool, Option(help="Stop and remove the demo first, and start again.")] = False,
+    no_console: Annotated[bool, Option(help="Only start it; watch it with 'status' or the console.")] = False,
 ) -> None:
     """Open the console on a demo sweep with synthetic data; a second call resumes it."""
     if not no_console:

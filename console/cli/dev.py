@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.cli.common import CompetitionIds, Json, new_group
@@ -23,10 +24,8 @@ app = new_group("Keep the benchmark's own facts up to date.")
 @app.command("download-leaderboard")
 def download_leaderboard(
     competition_id: CompetitionIds = None,
-    all_: Annotated[bool, typer.Option("--all", help="All competitions of the benchmark.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Download it; without this flag, show the present one.")
-    ] = False,
+    all_: Annotated[bool, Option("--all", help="All competitions of the benchmark.")] = False,
+    force: Annotated[bool, Option(help="Download it; without this flag, show the present one.")] = False,
     json: Json = False,
 ) -> None:
     """Download leaderboards from Kaggle, with every team's score, and take their medal cut-offs."""
@@ -41,8 +40,7 @@ def download_leaderboard(
 @app.command("import-leaderboards")
 def import_leaderboards(
     path: Annotated[
-        Path,
-        typer.Argument(metavar="PATH", help="A leaderboard's CSV (with -c ID), or a checkout of MLE-bench."),
+        Path, Argument(metavar="PATH", help="A leaderboard's CSV (with -c ID), or a checkout of MLE-bench.")
     ],
     competition_id: CompetitionIds = None,
     json: Json = False,

@@ -6,6 +6,7 @@ import time
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.console.cli.common import Json, Lines, new_app, reading_state
 from mlebench_console.console.cli.output import say, say_json, say_rows
@@ -21,12 +22,11 @@ app = new_app()
 def events(
     context: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD...]", help="A filter, such as sweep:aide sev:error.")
+        list[str] | None, Argument(metavar="[WORD...]", help="A filter, such as sweep:aide sev:error.")
     ] = None,
     lines: Lines = 50,
     everything: Annotated[
-        bool,
-        typer.Option("--all", help="Also every step of a run's beginning and end; --json always has them."),
+        bool, Option("--all", help="Also every step of a run's beginning and end; --json always has them.")
     ] = False,
     json: Json = False,
 ) -> None:

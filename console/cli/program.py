@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 import typer.core
 import typer.main
+from typer import Option
 
 from mlebench_console.console.cli.common import Appearance, Invocation, new_app, open_console
 from mlebench_console.console.cli.output import say_on_stderr
@@ -45,10 +46,7 @@ _IN_OUR_WORDS = tuple(
         (r" \(Possible options: (.*)\)$", r". Did you mean \1?"),
         (r"^Missing argument '(.*)'$", r"argument \1 is missing"),
         (r"^Missing option '(.*)'$", r"option \1 is missing"),
-        (
-            r"^Got unexpected extra argument\(s\) \((.*)\)$",
-            r"unexpected: \1",
-        ),
+        (r"^Got unexpected extra argument\(s\) \((.*)\)$", r"unexpected: \1"),
         (r"^Option '(.*)' requires an argument$", r"\1 needs a value"),
         (r"^Option '(.*)' does not take a value$", r"\1 takes no value"),
         (r"^Invalid value for '(.*?)'", r"\1"),
@@ -138,7 +136,7 @@ class Root(typer.core.TyperGroup):
         found = importlib.import_module(f"mlebench_console.console.cli.{module}")
         command = typer.main.get_command(getattr(found, app_name or "app"))
         command.name = cmd_name
-        _name_numbers(command)
+        _finish(command)
         return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002  # likewise
@@ -147,11 +145,13 @@ class Root(typer.core.TyperGroup):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
 
-def _name_numbers(command: Command) -> None:
-    """Let help call a number N or NUMBER instead of naming its type, and write its range in words."""
+def _finish(command: Command) -> None:
+    """Give flags that are off no `--no-` form, and let help call a number N or NUMBER, with its range in words."""
     for inner in getattr(command, "commands", {}).values():
-        _name_numbers(inner)
+        _finish(inner)
     for parameter in command.params:
+        if parameter.default is False:
+            parameter.secondary_opts = []
         kind = parameter.type.name
         if parameter.metavar is None and kind.split()[0] in ("int", "float"):
             parameter.metavar = "N" if kind.startswith("int") else "NUMBER"
@@ -183,31 +183,30 @@ def _print_version(wanted: bool) -> None:
 def root(
     context: typer.Context,
     state_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The state directory (MLEBENCH_STATE_DIR).")
+        Path | None, Option(metavar="DIR", help="The state directory (MLEBENCH_STATE_DIR).")
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The datasets directory (MLEBENCH_DATA_DIR).")
+        Path | None, Option(metavar="DIR", help="The datasets directory (MLEBENCH_DATA_DIR).")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The configuration file (MLEBENCH_CONFIG).")
+        Path | None, Option(metavar="FILE", help="The configuration file (MLEBENCH_CONFIG).")
     ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Work on the demo instead of your own state.")] = False,
+    demo: Annotated[bool, Option("--demo", help="Work on the demo instead of your own state.")] = False,
     screen: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What the console opens with: a screen, sweep:ID or run:NUMBER."),
+        Option(metavar="NAME", help="What the console opens with: a screen, sweep:ID or run:NUMBER."),
     ] = None,
     readonly: Annotated[
-        bool, typer.Option("--readonly", help="Open the console without the keys that change anything.")
+        bool, Option("--readonly", help="Open the console without the keys that change anything.")
     ] = False,
     theme: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The console's theme: dark, light, contrast, ansi or mono."),
+        str | None, Option(metavar="NAME", help="The console's theme: dark, light, contrast, ansi or mono.")
     ] = None,
     ascii_only: Annotated[
-        bool, typer.Option("--ascii", help="Draw the console with ASCII characters only.")
+        bool, Option("--ascii", help="Draw the console with ASCII characters only.")
     ] = False,
     version: Annotated[  # noqa: ARG001  # its callback does the work
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+        bool, Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     """Handle the flags before the command; without a command, open the console."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
@@ -60,26 +61,26 @@ if TYPE_CHECKING:
 _RENEWED_SECONDS = 2.0
 app = new_group("List, follow, retry, stop and classify runs, and the causes of failures.")
 
-RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
+RunNames = Annotated[list[str], Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
 CauseName = Annotated[
-    str, typer.Argument(metavar="CAUSE", help="Its key, or the beginning of it; 'runs causes' lists them.")
+    str, Argument(metavar="CAUSE", help="Its key, or the beginning of it; 'runs causes' lists them.")
 ]
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
-NoteText = Annotated[str, typer.Argument(metavar="TEXT", help="The note.")]
-RemoveNote = Annotated[bool, typer.Option("--remove", help="Remove the note.")]
-Tags = Annotated[list[str] | None, typer.Argument(metavar="TAG...", help="Letters, digits, . _ + -")]
-RemoveTags = Annotated[bool, typer.Option("--remove", help="Remove these tags, or all if none is named.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Re-roll agents' own failures without asking.")]
+RunName = Annotated[str, Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
+NoteText = Annotated[str, Argument(metavar="TEXT", help="The note.")]
+RemoveNote = Annotated[bool, Option("--remove", help="Remove the note.")]
+Tags = Annotated[list[str] | None, Argument(metavar="TAG...", help="Letters, digits, . _ + -")]
+RemoveTags = Annotated[bool, Option("--remove", help="Remove these tags, or all if none is named.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Re-roll agents' own failures without asking.")]
 
 
 @app.command("list")
 def list_(
     context: typer.Context,
-    sweep: Annotated[str, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
-    state: Annotated[RunState | None, typer.Option(help="Only runs in this state.")] = None,
+    sweep: Annotated[str, Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
+    state: Annotated[RunState | None, Option(help="Only runs in this state.")] = None,
     filter_: Annotated[
         str,
-        typer.Option(
+        Option(
             "--filter",
             metavar="FILTER",
             help="A filter as typed after '/', such as 'class:infra tag:night', or the name of a saved filter.",
@@ -115,11 +116,11 @@ def list_(
 @app.command()
 def filters(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A saved filter.")] = "",
+    name: Annotated[str, Argument(metavar="NAME", help="A saved filter.")] = "",
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="WORD...", help="Its words, such as class:infra.")
+        list[str] | None, Argument(metavar="WORD...", help="Its words, such as class:infra.")
     ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the filter of this name.")] = False,
+    remove: Annotated[bool, Option(help="Remove the filter of this name.")] = False,
     json: Json = False,
 ) -> None:
     """List saved filters of runs, save one, or remove one; they are stored in config.toml, as [filters]."""
@@ -174,9 +175,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     spending = spending_of(uses, prices)
     engine = control.status(places_of(context))
     (row,) = run_rows(
-        [found],
-        {sweep.id: sweep.conditions.time_limit_seconds},
-        {found.id: attempts[-1]} if attempts else {},
+        [found], {sweep.id: sweep.conditions.time_limit_seconds}, {found.id: attempts[-1]} if attempts else {}
     )
     if json:
         say_json(
@@ -254,7 +253,7 @@ def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
 def calls(
     context: typer.Context,
     run: RunName,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last calls.")] = 50,
+    lines: Annotated[int, Option("--lines", "-n", min=0, help="How many of the last calls.")] = 50,
     json: Json = False,
 ) -> None:
     """Show a run's model calls, as its gateway counted them: tokens, cost, times, errors."""
@@ -299,11 +298,7 @@ def _say_calls(found: RunCalls) -> None:
 
 @app.command()
 def logs(
-    context: typer.Context,
-    run: RunNames,
-    lines: Lines = 50,
-    following: Following = False,
-    json: Json = False,
+    context: typer.Context, run: RunNames, lines: Lines = 50, following: Following = False, json: Json = False
 ) -> None:
     """Print the end of a run's log; of several runs, each line behind its run."""
     from mlebench_console.console.logs.following import run_logs
@@ -356,15 +351,13 @@ def _every(seconds: float, look: Callable[[], Mapping[str, LogFile]]) -> Callabl
 @app.command()
 def code(
     context: typer.Context,
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help="RUN, or RUN.ATTEMPT of an attempt before the latest.")
-    ],
+    run: Annotated[str, Argument(metavar="RUN", help="RUN, or RUN.ATTEMPT of an attempt before the latest.")],
     submission: Annotated[
-        str, typer.Option(metavar="N|best|final|now", help="The code at this submission; best if not given.")
+        str, Option(metavar="N|best|final|now", help="The code at this submission; best if not given.")
     ] = "",
-    file: Annotated[str, typer.Option("--file", metavar="PATH", help="Print this file of it.")] = "",
+    file: Annotated[str, Option(metavar="PATH", help="Print this file of it.")] = "",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the files into a new folder.")
+        Path | None, Option("--output", "-o", metavar="DIR", help="Write the files into a new folder.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -437,11 +430,9 @@ def _write_code(found: VersionCode, chosen: Sequence[KeptFile], folder: Path) ->
 @app.command()
 def diff(
     context: typer.Context,
-    left: Annotated[
-        str, typer.Argument(metavar="LEFT", help="RUN, RUN.ATTEMPT, RUN@N, @best, @final, @now.")
-    ],
-    right: Annotated[str, typer.Argument(metavar="RIGHT", help="The same forms.")],
-    stat: Annotated[bool, typer.Option("--stat", help="Only how many lines differ in each file.")] = False,
+    left: Annotated[str, Argument(metavar="LEFT", help="RUN, RUN.ATTEMPT, RUN@N, @best, @final, @now.")],
+    right: Annotated[str, Argument(metavar="RIGHT", help="The same forms.")],
+    stat: Annotated[bool, Option(help="Only how many lines differ in each file.")] = False,
     json: Json = False,
 ) -> None:
     """Compare code and configuration of two runs, attempts or submissions; code 0 where they are the same, else 1.
@@ -526,8 +517,8 @@ def _version(context: typer.Context, text: str) -> Version:
 @app.command()
 def causes(
     context: typer.Context,
-    sweep: Annotated[str, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Also acknowledged ones.")] = False,
+    sweep: Annotated[str, Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
+    everything: Annotated[bool, Option("--all", help="Also acknowledged ones.")] = False,
     json: Json = False,
 ) -> None:
     """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
@@ -553,14 +544,14 @@ def causes(
 def acknowledge(
     context: typer.Context,
     cause: CauseName,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; consoles show it.")] = "",
+    reason: Annotated[str, Option(metavar="TEXT", help="Why; consoles show it.")] = "",
     snooze: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="DURATION", help="For this long, such as 8h; otherwise until a new run has this cause."
         ),
     ] = "",
-    undo: Annotated[bool, typer.Option("--undo", help="Show it again.")] = False,
+    undo: Annotated[bool, Option(help="Show it again.")] = False,
     json: Json = False,
 ) -> None:
     """Acknowledge a group of runs with one cause, with a reason; it is no longer shown as needing you."""
@@ -590,10 +581,10 @@ def acknowledge(
 def retry(
     context: typer.Context,
     run: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN...]", help="Numbers, or SWEEP/COMPETITION/SEED.")
+        list[str] | None, Argument(metavar="[RUN...]", help="Numbers, or SWEEP/COMPETITION/SEED.")
     ] = None,
     cause: Annotated[
-        str, typer.Option(metavar="CAUSE", help="All runs with this cause; 'runs causes' lists them.")
+        str, Option(metavar="CAUSE", help="All runs with this cause; 'runs causes' lists them.")
     ] = "",
     yes: Yes = False,
     json: Json = False,
@@ -632,8 +623,8 @@ def regrade(context: typer.Context, run: RunNames, json: Json = False) -> None:
 def classify(
     context: typer.Context,
     run: RunNames,
-    failure_class: Annotated[FailureClass, typer.Option("--class", help="The correct class.")],
-    note: Annotated[str, typer.Option(help="Why; kept with the attempt.")] = "",
+    failure_class: Annotated[FailureClass, Option("--class", help="The correct class.")],
+    note: Annotated[str, Option(help="Why; kept with the attempt.")] = "",
     json: Json = False,
 ) -> None:
     """Correct the failure class of failed runs by hand."""
@@ -644,11 +635,7 @@ def classify(
 
 @app.command()
 def note(
-    context: typer.Context,
-    run: RunName,
-    text: NoteText = "",
-    remove: RemoveNote = False,
-    json: Json = False,
+    context: typer.Context, run: RunName, text: NoteText = "", remove: RemoveNote = False, json: Json = False
 ) -> None:
     """Write a note on a run, in place of an earlier one; without a text, show it."""
     from mlebench_console.console.actions import run as run_actions
@@ -660,7 +647,7 @@ def note(
 @app.command()
 def tag(
     context: typer.Context,
-    run: Annotated[str, typer.Argument(metavar="RUN,...", help="Numbers, or SWEEP/COMPETITION/SEED.")],
+    run: Annotated[str, Argument(metavar="RUN,...", help="Numbers, or SWEEP/COMPETITION/SEED.")],
     tags: Tags = None,
     remove: RemoveTags = False,
     json: Json = False,
@@ -676,22 +663,21 @@ def tag(
 def shell(
     context: typer.Context,
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="Take the competition, agent and network of this run.")
+        str, Argument(metavar="RUN", help="Take the competition, agent and network of this run.")
     ] = "",
     competition: Annotated[
-        str, typer.Option("--competition", "-c", metavar="ID", help="Without a run: on this competition.")
+        str, Option("--competition", "-c", metavar="ID", help="Without a run: on this competition.")
     ] = "",
-    agent: Annotated[str, typer.Option(metavar="ID", help="Without a run: in this agent's image.")] = "dummy",
+    agent: Annotated[str, Option(metavar="ID", help="Without a run: in this agent's image.")] = "dummy",
     agents_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format.")
+        Path | None, Option(metavar="DIR", help="An agents folder in MLE-bench's format.")
     ] = None,
     network: Annotated[
         Literal["none", "models", "open"],
-        typer.Option(help="Without a run: what it may reach, as for 'sweep launch'."),
+        Option(help="Without a run: what it may reach, as for 'sweep launch'."),
     ] = "none",
     allow: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HOST[:PORT]", help="A host of the network 'models'; repeatable."),
+        list[str] | None, Option(metavar="HOST[:PORT]", help="A host of the network 'models'; repeatable.")
     ] = None,
 ) -> None:
     """Open a shell in a container as an agent finds it; nothing in it is kept, and secrets are not set."""

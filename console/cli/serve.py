@@ -7,6 +7,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
+from typer import Option
 
 from mlebench_console.console.cli.common import invocation_of, new_app
 from mlebench_console.console.cli.output import say
@@ -19,7 +20,7 @@ app = new_app()
 def serve(
     context: typer.Context,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="PORT", help="The port to listen on; 0 takes a free one.")
+        int, Option(min=0, max=65535, metavar="PORT", help="The port to listen on; 0 takes a free one.")
     ] = 8765,
 ) -> None:
     """Show the console in a browser, on this machine only, at an address with a secret token."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import sweep as actions
@@ -50,7 +51,8 @@ from mlebench_console.console.cli.run import (
 )
 from mlebench_console.console.cli.status import say_sweeps, spec_text
 from mlebench_console.engine.control import ask, status
-from mlebench_console.engine.options.sweep import OPTIONS, Option, SweepOptions
+from mlebench_console.engine.options.sweep import OPTIONS, SweepOptions
+from mlebench_console.engine.options.sweep import Option as SweepOption
 from mlebench_console.engine.requests import (
     AssignExperiment,
     ImportSweep,
@@ -81,7 +83,7 @@ _REMOVAL_PATIENCE = 30.0
 
 app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
 
-SweepId = Annotated[str, typer.Argument(metavar="SWEEP", help="Its name, or an unambiguous beginning of it.")]
+SweepId = Annotated[str, Argument(metavar="SWEEP", help="Its name, or an unambiguous beginning of it.")]
 
 
 def _with_flags(command: Callable[..., None]) -> Callable[..., None]:
@@ -99,13 +101,13 @@ def _with_flags(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _flag(option: Option) -> Any:
+def _flag(option: SweepOption) -> Any:
     kind: Any = Path if option.is_path else list[str] if option.type is tuple else option.type
     if option.choices:
         make_enum: Any = StrEnum
         kind = make_enum(option.name, {choice.upper(): choice for choice in option.choices})
     least = -math.inf if option.bounds is None else max(option.bounds.least, option.bounds.above)
-    flag = typer.Option(
+    flag = Option(
         f"--{option.name.replace('_', '-')}",
         *(["-c"] if option.name == "competitions" else []),
         help=option.help if option.default is None else f"{option.help} [default: {_default(option)}]",
@@ -116,7 +118,7 @@ def _flag(option: Option) -> Any:
     return Annotated[kind | None, flag]
 
 
-def _default(option: Option) -> str:
+def _default(option: SweepOption) -> str:
     return str(option.default).removesuffix(".0")
 
 
@@ -139,13 +141,10 @@ def launch(
     context: typer.Context,
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FILE]", help="A sweep as TOML, keys named as these flags are; flags win over it."
-        ),
+        Argument(metavar="[FILE]", help="A sweep as TOML, keys named as these flags are; flags win over it."),
     ] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Only show what would start, what is missing and how long it takes."),
+        bool, Option(help="Only show what would start, what is missing and how long it takes.")
     ] = False,
     json: Json = False,
     **flags: Any,
@@ -238,18 +237,16 @@ def _time_text(found: Forecast) -> str:
 @app.command("import")
 def import_groups(
     context: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A run group, or a runs folder that holds some.")
-    ],
-    name: Annotated[str, typer.Option(metavar="NAME", help="The sweep's name.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="A run group, or a runs folder that holds some.")],
+    name: Annotated[str, Option(metavar="NAME", help="The sweep's name.")],
     agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The agent; the group's name if not given.")
+        str | None, Option(metavar="NAME", help="The agent; the group's name if not given.")
     ] = None,
     hours: Annotated[
-        float | None, typer.Option(min=0.0, help="The time limit that its runs had, if you know it.")
+        float | None, Option(min=0.0, help="The time limit that its runs had, if you know it.")
     ] = None,
     edition: EditionFlag = "v1",
-    experiment: Annotated[str, typer.Option(metavar="NAME", help="The leaderboard row it belongs to.")] = "",
+    experiment: Annotated[str, Option(metavar="NAME", help="The leaderboard row it belongs to.")] = "",
     json: Json = False,
 ) -> None:
     """Import run groups of MLE-bench as a sweep: the agents' files are copied and graded again."""
@@ -297,9 +294,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
 def show(
     context: typer.Context,
     sweep_id: SweepId,
-    toml: Annotated[
-        bool, typer.Option("--toml", help="Print it as the file that 'sweep launch' takes.")
-    ] = False,
+    toml: Annotated[bool, Option(help="Print it as the file that 'sweep launch' takes.")] = False,
     json: Json = False,
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
@@ -359,12 +354,10 @@ def show(
 def timeline(
     context: typer.Context,
     sweep_id: Annotated[
-        str,
-        typer.Argument(metavar="[SWEEP]", help="Its name, or a beginning of it; all sweeps if not given."),
+        str, Argument(metavar="[SWEEP]", help="Its name, or a beginning of it; all sweeps if not given.")
     ] = "",
     width: Annotated[
-        int | None,
-        typer.Option(min=40, metavar="COLUMNS", help="How wide to draw; the terminal's if not given."),
+        int | None, Option(min=40, metavar="COLUMNS", help="How wide to draw; the terminal's if not given.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -428,7 +421,7 @@ def retry(
     sweep_id: SweepId,
     failure_class: Annotated[
         list[FailureClass] | None,
-        typer.Option("--class", help="Runs that failed of this; repeatable. Infrastructure if not given."),
+        Option("--class", help="Runs that failed of this; repeatable. Infrastructure if not given."),
     ] = None,
     yes: Yes = False,
     json: Json = False,
@@ -454,7 +447,7 @@ def retry(
 def concurrency(
     context: typer.Context,
     sweep_id: SweepId,
-    runs: Annotated[int, typer.Argument(metavar="RUNS", min=1, help="How many runs at once.")],
+    runs: Annotated[int, Argument(metavar="RUNS", min=1, help="How many runs at once.")],
     json: Json = False,
 ) -> None:
     """Change how many runs of a sweep are live at once."""
@@ -465,7 +458,7 @@ def concurrency(
 def priority(
     context: typer.Context,
     sweep_id: SweepId,
-    value: Annotated[int, typer.Argument(metavar="PRIORITY", help="Higher goes first; the default is 0.")],
+    value: Annotated[int, Argument(metavar="PRIORITY", help="Higher goes first; the default is 0.")],
     json: Json = False,
 ) -> None:
     """Change which sweep's runs start first when slots come free."""
@@ -475,12 +468,12 @@ def priority(
 @app.command()
 def budget(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The sweep, or with --experiment that.")],
-    calls: Annotated[int | None, typer.Option(min=0, help="Model calls of all runs together.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=0, help="Tokens of all of them together.")] = None,
-    usd: Annotated[float | None, typer.Option(min=0, help="US dollars for all of them together.")] = None,
+    name: Annotated[str, Argument(metavar="NAME", help="The sweep, or with --experiment that.")],
+    calls: Annotated[int | None, Option(min=0, help="Model calls of all runs together.")] = None,
+    tokens: Annotated[int | None, Option(min=0, help="Tokens of all of them together.")] = None,
+    usd: Annotated[float | None, Option(min=0, help="US dollars for all of them together.")] = None,
     of_experiment: Annotated[
-        bool, typer.Option("--experiment", help="All sweeps of an experiment share it.")
+        bool, Option("--experiment", help="All sweeps of an experiment share it.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -539,7 +532,7 @@ def _known(context: typer.Context, sweep_id: str) -> Sweep:
 def assign(
     context: typer.Context,
     sweep_id: SweepId,
-    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="The leaderboard row's name.")],
+    experiment: Annotated[str, Argument(metavar="EXPERIMENT", help="The leaderboard row's name.")],
     json: Json = False,
 ) -> None:
     """Assign a sweep to an experiment, whose sweeps together make one leaderboard row."""
@@ -549,11 +542,9 @@ def assign(
 @app.command("rm")
 def remove(
     context: typer.Context,
-    sweep_id: Annotated[str, typer.Argument(metavar="SWEEP", help="Its whole name.")],
-    with_results: Annotated[
-        bool, typer.Option("--with-results", help="Also if it holds results or is part of a row.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    sweep_id: Annotated[str, Argument(metavar="SWEEP", help="Its whole name.")],
+    with_results: Annotated[bool, Option(help="Also if it holds results or is part of a row.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
     """Remove a sweep: its runs, attempts, logs, code and submissions; results are kept unless you say so."""

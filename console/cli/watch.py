@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of
@@ -48,10 +49,10 @@ class WatchReport:
 def watch(
     context: typer.Context,
     every: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="How long to wait between two summaries.")
+        float, Option(min=1, metavar="SECONDS", help="How long to wait between two summaries.")
     ] = 60.0,
     times: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many summaries; 0 continues until interrupted.")
+        int, Option(min=0, metavar="N", help="How many summaries; 0 continues until interrupted.")
     ] = 0,
     json: Json = False,
 ) -> None:

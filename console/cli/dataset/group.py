@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS, Edition
@@ -135,13 +136,8 @@ def verify(
     competition_id: CompetitionIds = None,
     split: Split = "",
     data_dir: DataDir = None,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Read every file and compare it with the manifest.")
-    ] = False,
-    record: Annotated[
-        bool,
-        typer.Option("--record", help="First write missing manifests; implies --deep."),
-    ] = False,
+    deep: Annotated[bool, Option(help="Read every file and compare it with the manifest.")] = False,
+    record: Annotated[bool, Option(help="First write missing manifests; implies --deep.")] = False,
     edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
@@ -185,16 +181,11 @@ def verify(
 def doctor(
     context: typer.Context,
     competition_ids: Annotated[
-        list[str], typer.Argument(metavar="ID...", help="Competitions, or names of splits.")
+        list[str], Argument(metavar="ID...", help="Competitions, or names of splits.")
     ],
-    real: Annotated[
-        bool, typer.Option("--real", help="First prepare missing datasets from Kaggle's data.")
-    ] = False,
+    real: Annotated[bool, Option(help="First prepare missing datasets from Kaggle's data.")] = False,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", metavar="FILE", help="Also write the report to share: JSON without any data."
-        ),
+        Path | None, Option(metavar="FILE", help="Also write the report to share: JSON without any data.")
     ] = None,
     data_dir: DataDir = None,
     json: Json = False,
@@ -284,7 +275,7 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
 def stop(
     context: typer.Context,
     competition_id: CompetitionIds = None,
-    all_: Annotated[bool, typer.Option("--all", "-a", help="Everything that is being prepared.")] = False,
+    all_: Annotated[bool, Option("--all", "-a", help="Everything that is being prepared.")] = False,
     edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
@@ -310,7 +301,7 @@ def priority(
     context: typer.Context,
     value: Annotated[
         int,
-        typer.Argument(
+        Argument(
             metavar="NUMBER", help="Datasets with a higher number are prepared first; the default is 0."
         ),
     ],
@@ -332,7 +323,7 @@ def priority(
 
 
 _Edition = Annotated[
-    Literal["v1", "corrected"] | None, typer.Option("--edition", help="Only this edition; both by default.")
+    Literal["v1", "corrected"] | None, Option("--edition", help="Only this edition; both by default.")
 ]
 
 
@@ -340,18 +331,14 @@ _Edition = Annotated[
 def import_datasets(
     context: typer.Context,
     source: Annotated[
-        str,
-        typer.Argument(metavar="SOURCE", help="A folder, a .tar file, http(s)://... or s3://BUCKET/PREFIX."),
+        str, Argument(metavar="SOURCE", help="A folder, a .tar file, http(s)://... or s3://BUCKET/PREFIX.")
     ],
     competition_id: CompetitionIds = None,
     split: Split = "",
     data_dir: DataDir = None,
     again: Annotated[
         bool,
-        typer.Option(
-            "--again",
-            help="Also replace datasets that are prepared differently; refused while runs need them.",
-        ),
+        Option(help="Also replace datasets that are prepared differently; refused while runs need them."),
     ] = False,
     edition: _Edition = None,
     json: Json = False,
@@ -418,7 +405,7 @@ def import_datasets(
 @app.command()
 def export(
     context: typer.Context,
-    archive: Annotated[Path, typer.Argument(metavar="FILE.tar", help="The archive to write.")],
+    archive: Annotated[Path, Argument(metavar="FILE.tar", help="The archive to write.")],
     competition_id: CompetitionIds = None,
     split: Split = "",
     data_dir: DataDir = None,
@@ -448,7 +435,7 @@ def export(
 def mirror(
     context: typer.Context,
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="A folder, which is made, or s3://BUCKET/PREFIX.")
+        str, Argument(metavar="TARGET", help="A folder, which is made, or s3://BUCKET/PREFIX.")
     ],
     competition_id: CompetitionIds = None,
     split: Split = "",
@@ -490,14 +477,10 @@ def prune(
     context: typer.Context,
     competition_id: CompetitionIds = None,
     split: Split = "",
-    older_than: Annotated[
-        float | None, typer.Option("--older-than", metavar="DAYS", help="Only data older than this.")
-    ] = None,
-    sweep: Annotated[str, typer.Option("--sweep", metavar="ID", help="Only a sweep's competitions.")] = "",
-    everything: Annotated[
-        bool, typer.Option("--everything", help="Also prepared data, not only zips, raw and leftovers.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    older_than: Annotated[float | None, Option(metavar="DAYS", help="Only data older than this.")] = None,
+    sweep: Annotated[str, Option(metavar="ID", help="Only a sweep's competitions.")] = "",
+    everything: Annotated[bool, Option(help="Also prepared data, not only zips, raw and leftovers.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Don't ask.")] = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:

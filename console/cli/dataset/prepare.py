@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS, Edition
@@ -54,65 +55,49 @@ class PreparationResult:
 def prepare(
     context: typer.Context,
     competition_id: CompetitionIds = None,
-    all_: Annotated[bool, typer.Option("--all", "-a", help="All competitions of the benchmark.")] = False,
-    lite: Annotated[bool, typer.Option("--lite", help="The split low, MLE-bench Lite.")] = False,
+    all_: Annotated[bool, Option("--all", "-a", help="All competitions of the benchmark.")] = False,
+    lite: Annotated[bool, Option(help="The split low, MLE-bench Lite.")] = False,
     list_: Annotated[
-        Path | None, typer.Option("--list", "-l", metavar="FILE", help="A file with one id per line.")
+        Path | None, Option("--list", "-l", metavar="FILE", help="A file with one id per line.")
     ] = None,
     data_dir: DataDir = None,
     raw: Annotated[
         Path | None,
-        typer.Option(
-            "--raw",
+        Option(
             metavar="DIR|ZIP",
             help="An extracted Kaggle folder or its zip, or a folder of such by id; it is not changed.",
         ),
     ] = None,
     edition: EditionFlag = "v1",
-    keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Keep the extracted files in raw/.")] = False,
-    discard_zip: Annotated[
-        bool, typer.Option("--discard-zip", help="Delete the zip when the dataset is prepared.")
-    ] = False,
-    skip_verification: Annotated[
-        bool, typer.Option("--skip-verification", help="Don't compare with the known checksums.")
-    ] = False,
+    keep_raw: Annotated[bool, Option(help="Keep the extracted files in raw/.")] = False,
+    discard_zip: Annotated[bool, Option(help="Delete the zip when the dataset is prepared.")] = False,
+    skip_verification: Annotated[bool, Option(help="Don't compare with the known checksums.")] = False,
     overwrite_checksums: Annotated[
-        bool, typer.Option("--overwrite-checksums", help="Record the found checksums as the known ones.")
+        bool, Option(help="Record the found checksums as the known ones.")
     ] = False,
     overwrite_leaderboard: Annotated[
-        bool, typer.Option("--overwrite-leaderboard", help="Refresh the medal cut-offs from Kaggle first.")
+        bool, Option(help="Refresh the medal cut-offs from Kaggle first.")
     ] = False,
     verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Read and compare every file of datasets that are already prepared."),
+        bool, Option(help="Read and compare every file of datasets that are already prepared.")
     ] = False,
     descriptions: Annotated[
         str | None,
-        typer.Option(
-            "--descriptions",
+        Option(
             metavar="ours|obfuscated|kaggle|DIR",
             help="Which description to put beside the data, ours by default; DIR holds ID/description.md.",
         ),
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml."),
+        int | None, Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml.")
     ] = None,
     priority: Annotated[
-        int,
-        typer.Option(
-            "--priority", metavar="NUMBER", help="Datasets with a higher number are prepared first."
-        ),
+        int, Option(metavar="NUMBER", help="Datasets with a higher number are prepared first.")
     ] = 0,
     again: Annotated[
-        bool,
-        typer.Option(
-            "--again", help="Also prepare datasets that are already prepared; refused while runs need them."
-        ),
+        bool, Option(help="Also prepare datasets that are already prepared; refused while runs need them.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done and what it needs, and stop.")
-    ] = False,
+    dry_run: Annotated[bool, Option(help="Show what would be done and what it needs, and stop.")] = False,
     json: Json = False,
 ) -> None:
     """Prepare datasets: download, verify, extract, split.
@@ -232,16 +217,7 @@ def _say_estimate(
         return
     say_texts(
         ("competition", "to do", "size", "basis", "problem"),
-        [
-            (
-                one.competition_id,
-                one.to_do,
-                wording.size(one.bytes),
-                one.basis,
-                one.problem,
-            )
-            for one in found
-        ],
+        [(one.competition_id, one.to_do, wording.size(one.bytes), one.basis, one.problem) for one in found],
         right=("size",),
     )
     left_out = f" ({unknown} of unknown size left out)" if unknown else ""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_app, places_of
@@ -52,23 +53,16 @@ AGENT_UID = 1000
 @app.command()
 def doctor(
     context: typer.Context,
-    online: Annotated[
-        bool, typer.Option("--online", help="Also ask Kaggle whether it accepts the credentials.")
-    ] = False,
+    online: Annotated[bool, Option(help="Also ask Kaggle whether it accepts the credentials.")] = False,
     placement: Annotated[
         str,
-        typer.Option(
-            "--placement",
+        Option(
             metavar="slurm[:NAME]",
             help="Check what nodes offer and which limits they enforce, by a short job on one node of each kind.",
         ),
     ] = "",
-    wait: Annotated[
-        float, typer.Option("--wait", min=0, help="Seconds to wait for the jobs of --placement.")
-    ] = 120.0,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Ask nodes again that were asked within a day.")
-    ] = False,
+    wait: Annotated[float, Option(min=0, help="Seconds to wait for the jobs of --placement.")] = 120.0,
+    fresh: Annotated[bool, Option(help="Ask nodes again that were asked within a day.")] = False,
     json: Json = False,
 ) -> None:
     """Check what this machine has and lacks, with next steps; exit code 5 when something stops the work."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Following, Json, Lines, new_group, places_of
@@ -41,7 +42,7 @@ def start(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def stop(
     context: typer.Context,
-    with_runs: Annotated[bool, typer.Option("--with-runs", help="Also stop the runs that are live.")] = False,
+    with_runs: Annotated[bool, Option(help="Also stop the runs that are live.")] = False,
     json: Json = False,
 ) -> None:
     """Stop the engine; live runs go on until their deadline, unless --with-runs is given."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_group, places_of
@@ -22,9 +23,7 @@ app = new_group("Build, list and check container images.")
 
 AgentsDir = Annotated[
     Path | None,
-    typer.Option(
-        metavar="DIR", help="An agents folder in MLE-bench's format, searched before the built-in one."
-    ),
+    Option(metavar="DIR", help="An agents folder in MLE-bench's format, searched before the built-in one."),
 ]
 
 
@@ -32,32 +31,27 @@ AgentsDir = Annotated[
 def build(
     context: typer.Context,
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="IMAGE...", help="The images to build; all if none is given."),
+        list[str] | None, Argument(metavar="IMAGE...", help="The images to build; all if none is given.")
     ] = None,
     agents_dir: AgentsDir = None,
     base_image: Annotated[
-        str, typer.Option(metavar="IMAGE", help="The base image of mlebench-env and mlebench-grader.")
+        str, Option(metavar="IMAGE", help="The base image of mlebench-env and mlebench-grader.")
     ] = "",
-    heavy: Annotated[
-        bool, typer.Option("--heavy", help="Install the large machine learning packages as well.")
-    ] = False,
+    heavy: Annotated[bool, Option(help="Install the large machine learning packages as well.")] = False,
     certificates: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="Certificates of a network that inspects TLS (SSL_CERT_FILE); never stored in an image.",
         ),
     ] = None,
     pip_configuration: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--pip-config", metavar="FILE", help="A pip.conf (PIP_CONFIG_FILE); never stored in an image."
         ),
     ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Build without the cache of earlier builds.")
-    ] = False,
+    fresh: Annotated[bool, Option(help="Build without the cache of earlier builds.")] = False,
     json: Json = False,
 ) -> None:
     """Build images, in order, and print their digests."""
@@ -82,9 +76,7 @@ def build(
 
 @app.command()
 def base(
-    name: Annotated[
-        str, typer.Argument(metavar="IMAGE", help="The name of the new image.")
-    ] = "mlebench-base",
+    name: Annotated[str, Argument(metavar="IMAGE", help="The name of the new image.")] = "mlebench-base",
     json: Json = False,
 ) -> None:
     """Make a base image of this machine's own Debian or Ubuntu packages, as root, for hosts that reach no registry."""
@@ -104,9 +96,9 @@ def list_(json: Json = False) -> None:
 
 @app.command()
 def check(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent whose image is checked.")],
+    agent: Annotated[str, Argument(metavar="AGENT", help="The agent whose image is checked.")],
     agents_dir: AgentsDir = None,
-    gpus: Annotated[int, typer.Option(min=0, help="How many GPUs to expect inside.")] = 0,
+    gpus: Annotated[int, Option(min=0, help="How many GPUs to expect inside.")] = 0,
     json: Json = False,
 ) -> None:
     """Check an agent's image from inside, as a run would use it: user, folders, Python, grader, GPUs."""
@@ -144,12 +136,10 @@ def check(
 @app.command("export")
 def export_(
     context: typer.Context,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent whose image it is.")],
+    agent: Annotated[str, Argument(metavar="AGENT", help="The agent whose image it is.")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="The file; where launches look for it if not given."
-        ),
+        Option("--output", "-o", metavar="FILE", help="The file; where launches look for it if not given."),
     ] = None,
     agents_dir: AgentsDir = None,
     json: Json = False,
@@ -169,9 +159,7 @@ def export_(
 @app.command("import")
 def import_(
     context: typer.Context,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An exported file; FILE.json must lie beside it.")
-    ],
+    file: Annotated[Path, Argument(metavar="FILE", help="An exported file; FILE.json must lie beside it.")],
     json: Json = False,
 ) -> None:
     """Copy an image that was exported elsewhere to where launches look for it; its digest is checked."""

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from typer import Argument
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_group, places_of
@@ -54,7 +55,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
 def check(
     context: typer.Context,
     placement: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="here, slurm, or slurm:PROFILE for another profile.")
+        str, Argument(metavar="[NAME]", help="here, slurm, or slurm:PROFILE for another profile.")
     ] = "slurm",
     json: Json = False,
 ) -> None:

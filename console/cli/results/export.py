@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
@@ -36,21 +37,20 @@ from mlebench_console.state import sweeps
 export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
 report_app = new_app()
 
-AgentName = Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent's name in the row.")]
-Llms = Annotated[str, typer.Option("--llms", metavar="NAMES", help="The models that it used.")]
+AgentName = Annotated[str, Option("--agent", metavar="NAME", help="The agent's name in the row.")]
+Llms = Annotated[str, Option("--llms", metavar="NAMES", help="The models that it used.")]
 Hours = Annotated[
-    float | None,
-    typer.Option("--hours", min=0, help="The time limit of its runs, if it is not known here."),
+    float | None, Option("--hours", min=0, help="The time limit of its runs, if it is not known here.")
 ]
-Date = Annotated[str, typer.Option("--date", metavar="DATE", help="The date in the row.")]
+Date = Annotated[str, Option("--date", metavar="DATE", help="The date in the row.")]
 SourceCode = Annotated[
-    bool | None, typer.Option("--source-code/--no-source-code", help="Whether the agent's code is public.")
+    bool | None, Option("--source-code/--no-source-code", help="Whether the agent's code is public.")
 ]
 ReportsPublic = Annotated[
-    bool | None, typer.Option("--reports/--no-reports", help="Whether the grading reports are public.")
+    bool | None, Option("--reports/--no-reports", help="Whether the grading reports are public.")
 ]
 Splits = Annotated[
-    list[str] | None, typer.Option("--split", metavar="NAME|FILE", help="An additional column; repeatable.")
+    list[str] | None, Option("--split", metavar="NAME|FILE", help="An additional column; repeatable.")
 ]
 
 
@@ -58,13 +58,11 @@ Splits = Annotated[
 def export_row(
     context: typer.Context,
     source: Source,
-    form: Annotated[RowFormat, typer.Option("--format", help="The format to write.")] = RowFormat.MARKDOWN,
+    form: Annotated[RowFormat, Option("--format", help="The format to write.")] = RowFormat.MARKDOWN,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file.")
+        Path | None, Option("--output", "-o", metavar="FILE", help="Write it to a file.")
     ] = None,
-    to_clipboard: Annotated[
-        bool, typer.Option("--copy", help="Copy it to the terminal's clipboard.")
-    ] = False,
+    to_clipboard: Annotated[bool, Option("--copy", help="Copy it to the terminal's clipboard.")] = False,
     experiment_id: ExperimentId = None,
     pad: Pad = False,
     split: Splits = None,
@@ -106,12 +104,10 @@ def export_row(
 def export_bundle(
     context: typer.Context,
     source: Source,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="The new folder.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
-    with_files: Annotated[
-        bool, typer.Option("--with-files", help="Also logs, code and recorded model calls of own runs.")
-    ] = False,
+    with_files: Annotated[bool, Option(help="Also logs, code and recorded model calls of own runs.")] = False,
     agent: AgentName = "",
     llms: Llms = "",
     hours: Hours = None,
@@ -139,7 +135,7 @@ def export_bundle(
 def export_runs(
     context: typer.Context,
     source: Source,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder of run groups.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="The new folder of run groups.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
     json: Json = False,
@@ -162,9 +158,9 @@ def export_runs(
 def export_plots(
     context: typer.Context,
     source: Source,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write the files.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="Where to write the files.")],
     form: Annotated[
-        str, typer.Option("--format", metavar="svg|png|pdf", help="png and pdf need the extra 'plots'.")
+        str, Option("--format", metavar="svg|png|pdf", help="png and pdf need the extra 'plots'.")
     ] = "svg",
     experiment_id: ExperimentId = None,
     pad: Pad = False,
@@ -189,7 +185,7 @@ def export_plots(
 def report(
     context: typer.Context,
     source: Source,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the page.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Where to write the page.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
     json: Json = False,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
@@ -39,7 +40,7 @@ def _on_one_file(command: Callable[[Path, str, Path, Edition, bool], None]) -> C
 
     def run(
         context: typer.Context,
-        submission: Annotated[Path, typer.Argument(metavar="SUBMISSION", help="The submission's CSV file.")],
+        submission: Annotated[Path, Argument(metavar="SUBMISSION", help="The submission's CSV file.")],
         competition_id: CompetitionId,
         data_dir: DataDir = None,
         edition: EditionFlag = "v1",
@@ -88,14 +89,14 @@ def validate(submission: Path, competition_id: str, data_dir: Path, edition: Edi
 def grade(
     context: typer.Context,
     submission: Annotated[
-        Path, typer.Option(metavar="JSONL", help="A JSONL file as in MLE-bench, one object per line.")
+        Path, Option(metavar="JSONL", help="A JSONL file as in MLE-bench, one object per line.")
     ],
-    output_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the report.")],
+    output_dir: Annotated[Path, Option(metavar="DIR", help="Where to write the report.")],
     data_dir: DataDir = None,
     edition: EditionFlag = "v1",
     at_once: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
+        Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -187,15 +188,15 @@ def _say_counts(batch: BatchReport, path: Path) -> None:
 
 @make_submission_app.command()
 def make_submission(
-    metadata: Annotated[Path, typer.Option(metavar="FILE", help="The group's metadata.json, or its folder.")],
-    output: Annotated[Path, typer.Option(metavar="JSONL", help="Where to write the list.")] = Path(
+    metadata: Annotated[Path, Option(metavar="FILE", help="The group's metadata.json, or its folder.")],
+    output: Annotated[Path, Option(metavar="JSONL", help="Where to write the list.")] = Path(
         "submission.jsonl"
     ),
     rel_log_path: Annotated[
-        str, typer.Option(metavar="PATH", help="The path of a run's log in its folder.")
+        str, Option(metavar="PATH", help="The path of a run's log in its folder.")
     ] = "logs/agent.log",
     rel_code_path: Annotated[
-        str, typer.Option(metavar="PATH", help="The path of a run's code in its folder.")
+        str, Option(metavar="PATH", help="The path of a run's code in its folder.")
     ] = "code/train.py",
     json: Json = False,
 ) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import edition_named
@@ -48,29 +49,21 @@ app = new_group("Search runs for signs that scores were not earned, show and rev
 kernels_app = new_group("Fetch the public kernels that code is compared with, and list them.")
 app.add_typer(kernels_app, name="kernels")
 
-Source = Annotated[
-    str | None,
-    typer.Argument(metavar="EXPERIMENT", help="An experiment or sweep: its ended runs."),
-]
-Runs = Annotated[
-    list[int] | None, typer.Option("--runs", metavar="N", help="A run by its number; repeatable.")
-]
+Source = Annotated[str | None, Argument(metavar="EXPERIMENT", help="An experiment or sweep: its ended runs.")]
+Runs = Annotated[list[int] | None, Option("--runs", metavar="N", help="A run by its number; repeatable.")]
 KernelsDir = Annotated[
     Path | None,
-    typer.Option(
-        "--kernels-dir", metavar="DIR", help="The folder of public kernels; by default beside the data."
-    ),
+    Option("--kernels-dir", metavar="DIR", help="The folder of public kernels; by default beside the data."),
 ]
 Model = Annotated[
-    str,
-    typer.Option("--model", metavar="PROVIDER/MODEL", help="The model to ask, such as openai/gpt-4o-mini."),
+    str, Option("--model", metavar="PROVIDER/MODEL", help="The model to ask, such as openai/gpt-4o-mini.")
 ]
 Budget = Annotated[
     float | None,
-    typer.Option("--budget", metavar="USD", min=0, help="The most that new answers may cost, in US dollars."),
+    Option("--budget", metavar="USD", min=0, help="The most that new answers may cost, in US dollars."),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Calls at once.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask before it starts.")]
+Jobs = Annotated[int, Option("--jobs", "-j", min=1, max=64, help="Calls at once.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Don't ask before it starts.")]
 _AT_ONCE = 25
 
 
@@ -80,12 +73,9 @@ def look(
     experiment: Source = None,
     runs: Runs = None,
     layer: Annotated[
-        list[Layer] | None,
-        typer.Option("--layer", help="Only this layer; repeatable. By default all that need no model."),
+        list[Layer] | None, Option(help="Only this layer; repeatable. By default all that need no model.")
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Search also runs that were searched and have not changed.")
-    ] = False,
+    again: Annotated[bool, Option(help="Search also runs that were searched and have not changed.")] = False,
     kernels_dir: KernelsDir = None,
     json: Json = False,
 ) -> None:
@@ -120,22 +110,19 @@ def judge(
     experiment: Source = None,
     runs: Runs = None,
     model: Model = "",
-    questions: Annotated[
-        Path | None, typer.Option("--questions", metavar="FILE", help="Questions of your own, as TOML.")
-    ] = None,
+    questions: Annotated[Path | None, Option(metavar="FILE", help="Questions of your own, as TOML.")] = None,
     windows: Annotated[
-        int, typer.Option("--windows", metavar="N", min=1, help="How many windows of a run are read at most.")
+        int, Option(metavar="N", min=1, help="How many windows of a run are read at most.")
     ] = 12,
     budget: Budget = None,
     jobs: Jobs = 4,
     yes: Yes = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Judge also what has been judged so; earlier answers still count.")
+        bool, Option(help="Judge also what has been judged so; earlier answers still count.")
     ] = False,
     mlebench_format: Annotated[
         Path | None,
-        typer.Option(
-            "--mlebench-format",
+        Option(
             metavar="DIR",
             help="Write also the CSV and the summary that MLE-bench's rule violation detector writes.",
         ),
@@ -198,24 +185,16 @@ def familiarity(
     context: typer.Context,
     model: Model = "",
     experiment: Annotated[
-        str | None,
-        typer.Option("--experiment", metavar="SOURCE", help="Whose results are compared with familiarity."),
+        str | None, Option(metavar="SOURCE", help="Whose results are compared with familiarity.")
     ] = None,
     competition_id: CompetitionIds = None,
     documents: Annotated[
-        Path | None,
-        typer.Option(
-            "--documents", metavar="DIR", help="More texts: ID.md, ID.txt, or such files in a folder ID."
-        ),
+        Path | None, Option(metavar="DIR", help="More texts: ID.md, ID.txt, or such files in a folder ID.")
     ] = None,
-    places: Annotated[
-        int, typer.Option("--places", metavar="N", min=1, help="At how many places of a text at most.")
-    ] = 1000,
+    places: Annotated[int, Option(metavar="N", min=1, help="At how many places of a text at most.")] = 1000,
     edition: EditionFlag = "v1",
     data_dir: DataDir = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw it as .svg, .png or .pdf.")
-    ] = None,
+    plot: Annotated[Path | None, Option(metavar="FILE", help="Draw it as .svg, .png or .pdf.")] = None,
     budget: Budget = None,
     jobs: Jobs = 4,
     yes: Yes = False,
@@ -345,12 +324,7 @@ def _say_spent(endpoint: Endpoint) -> None:
 
 
 @app.command()
-def show(
-    context: typer.Context,
-    experiment: Source = None,
-    runs: Runs = None,
-    json: Json = False,
-) -> None:
+def show(context: typer.Context, experiment: Source = None, runs: Runs = None, json: Json = False) -> None:
     """Show the findings, gravest first; for a single run with the passages and figures behind them."""
     with reading_state(context) as database:
         _say_all(database, run_ids_of(database, experiment, runs), json=json)
@@ -359,11 +333,11 @@ def show(
 @app.command()
 def review(
     context: typer.Context,
-    run_id: Annotated[int, typer.Argument(metavar="RUN", help="The run's number.")],
-    finding: Annotated[str, typer.Argument(metavar="FINDING", help="The finding's key, as 'show' names it.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is disclosed in the row.")],
+    run_id: Annotated[int, Argument(metavar="RUN", help="The run's number.")],
+    finding: Annotated[str, Argument(metavar="FINDING", help="The finding's key, as 'show' names it.")],
+    reason: Annotated[str, Option(metavar="TEXT", help="Why; it is disclosed in the row.")],
     cleared: Annotated[
-        bool, typer.Option("--clear/--confirm", help="Whether the finding is harmless, or confirmed.")
+        bool, Option("--clear/--confirm", help="Whether the finding is harmless, or confirmed.")
     ] = True,
     json: Json = False,
 ) -> None:
@@ -378,9 +352,7 @@ def review(
 def fetch_kernels(
     context: typer.Context,
     competition_id: CompetitionIds = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Try again to download those that could not be downloaded.")
-    ] = False,
+    again: Annotated[bool, Option(help="Try again to download those that could not be downloaded.")] = False,
     kernels_dir: KernelsDir = None,
     json: Json = False,
 ) -> None:

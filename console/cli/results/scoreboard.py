@@ -8,17 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import (
-    say,
-    say_json,
-    say_on_stderr,
-    say_rows,
-    say_texts,
-    say_wrapped,
-)
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_rows, say_texts, say_wrapped
 from mlebench_console.engine.settings import Prices, read_table
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database
@@ -34,22 +28,21 @@ import_app = new_group("Import reports of MLE-bench onto the scoreboard, or newe
 
 Source = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="SOURCE",
         help="An experiment, sweep or import, or a path to reports, a runs folder or a table.",
     ),
 ]
 Sources = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="SOURCE...", help="An experiment, sweep or import, or reports, a runs folder or a table."
     ),
 ]
 ExperimentId = Annotated[
-    str | None,
-    typer.Option(metavar="ID", help="Which experiment of a runs folder's run_group_experiments.csv."),
+    str | None, Option(metavar="ID", help="Which experiment of a runs folder's run_group_experiments.csv.")
 ]
-Pad = Annotated[bool, typer.Option("--pad-missing", "--pad", help="Count missing and lost runs as no medal.")]
+Pad = Annotated[bool, Option("--pad-missing", "--pad", help="Count missing and lost runs as no medal.")]
 
 
 # Narrower terminals have no room for the second decimal of published figures, nor for dates.
@@ -72,15 +65,14 @@ def evidence_for(
 @scoreboard_app.command()
 def scoreboard(
     context: typer.Context,
-    pad: Annotated[bool, typer.Option("--pad", help="Count missing and lost runs as no medal.")] = False,
+    pad: Annotated[bool, Option(help="Count missing and lost runs as no medal.")] = False,
     split: Annotated[
-        list[str] | None, typer.Option(metavar="NAME|FILE", help="An additional column; repeatable.")
+        list[str] | None, Option(metavar="NAME|FILE", help="An additional column; repeatable.")
     ] = None,
     sort: Annotated[
-        Literal["all", "low", "medium", "high"],
-        typer.Option(help="The column to sort the published rows by."),
+        Literal["all", "low", "medium", "high"], Option(help="The column to sort the published rows by.")
     ] = "all",
-    own_only: Annotated[bool, typer.Option("--own", help="Only own and imported experiments.")] = False,
+    own_only: Annotated[bool, Option("--own", help="Only own and imported experiments.")] = False,
     json: Json = False,
 ) -> None:
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
@@ -137,13 +129,11 @@ def aggregate(
     experiment_id: ExperimentId = None,
     split: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME|FILE", help="Only this split; repeatable. Low, medium, high, all."),
+        Option(metavar="NAME|FILE", help="Only this split; repeatable. Low, medium, high, all."),
     ] = None,
     pad: Pad = False,
-    num_seeds: Annotated[
-        int, typer.Option(metavar="N", help="How many seeds to take; -1 for all.", min=-1)
-    ] = -1,
-    by: Annotated[By, typer.Option(help="How to break the row down.")] = "split",
+    num_seeds: Annotated[int, Option(metavar="N", help="How many seeds to take; -1 for all.", min=-1)] = -1,
+    by: Annotated[By, Option(help="How to break the row down.")] = "split",
     json: Json = False,
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
@@ -235,11 +225,9 @@ def compare(
     first: Source,
     second: Source,
     measure: Annotated[
-        str, typer.Option(metavar="NAME", help="What to compare: any_medal, gold, above_median, valid, ...")
+        str, Option(metavar="NAME", help="What to compare: any_medal, gold, above_median, valid, ...")
     ] = "any_medal",
-    everything: Annotated[
-        bool, typer.Option("--everything", help="Also competitions without a difference.")
-    ] = False,
+    everything: Annotated[bool, Option(help="Also competitions without a difference.")] = False,
     json: Json = False,
 ) -> None:
     """Compare two experiments by competition, with an exact permutation test and the competitions that decide."""
@@ -282,15 +270,11 @@ def insight(
     experiment_id: ExperimentId = None,
     run_hour: Annotated[
         float | None,
-        typer.Option(
-            min=0, metavar="PRICE", help="What an hour of a run costs, instead of [prices] run_hour."
-        ),
+        Option(min=0, metavar="PRICE", help="What an hour of a run costs, instead of [prices] run_hour."),
     ] = None,
     gpu_hour: Annotated[
         float | None,
-        typer.Option(
-            min=0, metavar="PRICE", help="What an hour of a GPU costs, instead of [prices] gpu_hour."
-        ),
+        Option(min=0, metavar="PRICE", help="What an hour of a GPU costs, instead of [prices] gpu_hour."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -325,17 +309,16 @@ def insight(
 @import_app.command("reports")
 def import_reports(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name on the scoreboard.")],
+    name: Annotated[str, Argument(metavar="NAME", help="Its name on the scoreboard.")],
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="Grading reports, a runs folder, a bundle, or a table."),
+        list[Path], Argument(metavar="PATH...", help="Grading reports, a runs folder, a bundle, or a table.")
     ],
     experiment_id: ExperimentId = None,
-    agent: Annotated[str, typer.Option(metavar="NAME", help="The agent.")] = "",
-    llms: Annotated[str, typer.Option(metavar="NAMES", help="The models that it used.")] = "",
-    hours: Annotated[float | None, typer.Option(min=0, help="The time limit of its runs.")] = None,
-    hardware: Annotated[str, typer.Option(metavar="TEXT", help="What its runs were given.")] = "",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace an import of that name.")] = False,
+    agent: Annotated[str, Option(metavar="NAME", help="The agent.")] = "",
+    llms: Annotated[str, Option(metavar="NAMES", help="The models that it used.")] = "",
+    hours: Annotated[float | None, Option(min=0, help="The time limit of its runs.")] = None,
+    hardware: Annotated[str, Option(metavar="TEXT", help="What its runs were given.")] = "",
+    replace: Annotated[bool, Option(help="Replace an import of that name.")] = False,
     json: Json = False,
 ) -> None:
     """Put an experiment on the scoreboard from its grading reports, which are copied."""
@@ -359,7 +342,7 @@ def import_reports(
 @import_app.command("remove")
 def remove_import(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which import.")],
+    name: Annotated[str, Argument(metavar="NAME", help="Which import.")],
     json: Json = False,
 ) -> None:
     """Remove an imported experiment from the scoreboard; own runs are not changed."""
@@ -375,7 +358,7 @@ def remove_import(
 @import_app.command("published")
 def import_published(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(metavar="CSV", help="A table like the built-in one.")],
+    path: Annotated[Path, Argument(metavar="CSV", help="A table like the built-in one.")],
     json: Json = False,
 ) -> None:
     """Replace the built-in table of published rows by a newer one."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from mlebench_console.console.cli.common import DataDir, Json, data_dir_of, new_group
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr
@@ -18,11 +19,11 @@ app = new_group("Check a bundle: its files, its scores, its row.")
 @app.command()
 def bundle(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The bundle's folder.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="The bundle's folder.")],
     data_dir: DataDir = None,
     at_once: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
+        Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
     ] = None,
     json: Json = False,
 ) -> None:
