@@ -22,10 +22,11 @@ from mlebench_console.console.tui.base_app import BaseApp
 from mlebench_console.console.tui.config import Settings, read_settings, require_usable, theme_named
 from mlebench_console.console.tui.keys import SCREENS, bindings
 from mlebench_console.console.tui.reader import Reader, StateCondition, StateHealth
-from mlebench_console.console.tui.screen import STALLED_SECONDS, ConsoleScreen, OpeningScreen, is_too_small
+from mlebench_console.console.tui.screen import ConsoleScreen, OpeningScreen, is_too_small
 from mlebench_console.console.tui.session import Session, read_session, write_session
 from mlebench_console.console.tui.stylesheet import CachedStylesheet
 from mlebench_console.console.tui.theme import DARK, LIGHT, PALETTES
+from mlebench_console.console.tui.widgets.frame import STALLED_SECONDS
 from mlebench_console.engine.notifications import news
 from mlebench_console.engine.notifications.news import News
 from mlebench_console.engine.places import Places

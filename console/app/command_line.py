@@ -24,7 +24,6 @@ from mlebench_console.console.app.commands import (
 from mlebench_console.console.pieces import cells_of, fit, foreign
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import key_name
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -221,7 +220,7 @@ class CommandLine(Widget):
         keys = self.app.settings.keys.of(*screen.contexts()[:1])
         names = (key.keys[0] for key in keys if action.key and key.id == f"{key.context}.{action.key}")
         name = next(names, "")
-        return name and key_name(name, ascii_only=self.app.settings.ascii_only)
+        return name and self.app.settings.name_of(name)
 
     async def _suggest_path(self, text: str) -> None:
         """Add the path completed from the disk, unless the text has changed meanwhile."""

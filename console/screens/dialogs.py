@@ -31,7 +31,7 @@ from mlebench_console.console.nouns.run import (
 from mlebench_console.console.pieces import cells_of, foreign, foreign_lines, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Context, bindings, key_name
+from mlebench_console.console.tui.keys import Context, bindings
 from mlebench_console.console.tui.screen import fit_to_terminal
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -161,7 +161,7 @@ class HelpScreen(Dialog[None]):
         for context in (*self._contexts, "app"):
             found: list[tuple[str, Pieces]] = []
             for key in app.settings.keys.of(context):
-                names = " ".join(key_name(name, ascii_only=app.settings.ascii_only) for name in key.keys)
+                names = " ".join(app.settings.name_of(name) for name in key.keys)
                 role: Role = "faint" if key.changes and app.readonly else "text"
                 found.append((key.label, ((f"  {names:<{_NAMES_WIDTH}} ", "accent"), (key.help, role))))
             parts.append((context_title(context), found))
@@ -435,7 +435,7 @@ class ClassifyScreen(Dialog[None]):
         """Compose the box with a hint about its keys."""
         keys = self.app.drawing.keys
         up, down, leave = (keys(f"classify.{name}") for name in ("up", "down", "leave"))
-        enter = key_name("enter", ascii_only=self.app.settings.ascii_only)
+        enter = self.app.settings.name_of("enter")
         self._hint = f"{up} {down} choose, {enter} confirms, {leave} cancels"
         yield from super().compose()
 

@@ -17,7 +17,6 @@ from mlebench_console.console.actions.action import NotApplicable
 from mlebench_console.console.roles import ASCII, UNICODE, Drawing, Signs
 from mlebench_console.console.sanitize import plain_lines
 from mlebench_console.console.tui.config import Settings
-from mlebench_console.console.tui.keys import key_names
 from mlebench_console.console.tui.reader import Reader, StateCondition, StateHealth
 from mlebench_console.console.tui.session import Session
 from mlebench_console.console.tui.terminal import TerminalApp
@@ -96,8 +95,7 @@ class BaseApp(TerminalApp):
     @property
     def drawing(self) -> Drawing:
         """What all drawings depend on: the moment, the signs, and the names of the keys."""
-        ascii_only = self.settings.ascii_only
-        return Drawing(self.now(), self.signs, key_names(self.settings.keys, ascii_only=ascii_only))
+        return Drawing(self.now(), self.signs, self.settings.key_of)
 
     def now(self) -> float:
         """Return the time."""

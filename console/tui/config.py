@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlebench_console.console.tui.keys import KeyTable, rebound_keys
+from mlebench_console.console.tui.keys import KeyTable, key_name, rebound_keys
 from mlebench_console.console.tui.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
 from mlebench_console.engine.providers import all_providers, model_prices
 from mlebench_console.engine.settings import (
@@ -40,6 +40,14 @@ class Settings:
     refresh_seconds: float = REFRESH_CHOICES[0]
     filters: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+
+    def name_of(self, key: str) -> str:
+        """Return the name of a key as shown to people."""
+        return key_name(key, ascii_only=self.ascii_only)
+
+    def key_of(self, action: str) -> str:
+        """Return the name of the first key of an action, given the action's id."""
+        return self.name_of(self.keys.named(action).keys[0])
 
 
 def require_usable(config_file: Path) -> None:

@@ -5,49 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
+from functools import cached_property, partial
+from itertools import groupby
 
 from textual.binding import Binding, BindingType
 from textual.keys import format_key
 
 from mlebench_console.foundation.problems import UsageProblem
 
-Context = Literal[
-    "app",
-    "list",
-    "matrix",
-    "log",
-    "file",
-    "logs",
-    "code",
-    "diff",
-    "overview",
-    "sweep",
-    "run",
-    "submissions",
-    "data",
-    "dataset",
-    "grade",
-    "board",
-    "experiment",
-    "plots",
-    "compare",
-    "export",
-    "host",
-    "launch",
-    "events",
-    "timeline",
-    "integrity",
-    "settings",
-    "field",
-    "welcome",
-    "help",
-    "confirm",
-    "classify",
-]
+# Where a key works: a screen, a pane or a widget; the headings of the table below are all there are.
+Context = str
 
 
 @dataclass(frozen=True)
@@ -473,9 +442,14 @@ class KeyTable:
 
     keys: tuple[Key, ...] = TABLE
 
+    # A frozen dataclass still has a dictionary, which is where a cached property lives.
+    @cached_property
+    def _by_context(self) -> Mapping[Context, tuple[Key, ...]]:
+        return {context: tuple(keys) for context, keys in groupby(self.keys, lambda key: key.context)}
+
     def of(self, *contexts: Context) -> tuple[Key, ...]:
         """Return the keys of the given contexts, in the order of the contexts."""
-        return tuple(key for context in contexts for key in self.keys if key.context == context)
+        return tuple(key for context in contexts for key in self._by_context[context])
 
     def named(self, name: str) -> Key:
         """Return the key with an id."""
@@ -501,12 +475,6 @@ def bindings(*contexts: Context) -> list[BindingType]:
         Binding(",".join(key.keys), key.does, key.label, show=False, id=key.id)
         for key in KeyTable().of(*contexts)
     ]
-
-
-def key_names(table: KeyTable, *, ascii_only: bool = False) -> Callable[[str], str]:
-    """Return a function that names the first key of an action, given the action's id."""
-    first = {key.id: key.keys[0] for key in table.keys}
-    return lambda name: key_name(first[name], ascii_only=ascii_only)
 
 
 def key_name(key: str, *, ascii_only: bool = False) -> str:

@@ -27,7 +27,7 @@ from mlebench_console.console.logs.search import ERRORS, Pattern
 from mlebench_console.console.pieces import fit, foreign, spread, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain, plain_lines, spans
-from mlebench_console.console.tui.keys import bindings, key_name, key_names
+from mlebench_console.console.tui.keys import bindings
 from mlebench_console.console.tui.painting import span_segments
 from mlebench_console.console.tui.theme import Palette
 from mlebench_console.console.tui.widgets.inputs import Prompt
@@ -221,13 +221,13 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             return ((nothing if is_known else "", "dim"),)
         right: list[Piece] = []
         settings = self.app.settings
-        key = key_names(settings.keys, ascii_only=settings.ascii_only)
+        key = settings.key_of
         if page.mark is not None:
             selected = plural(page.selected, "line")
             keys = f"{key('log.copy')} copies, {key('log.save')} saves"
             right.append((f"{selected} selected: {keys}  ", "accent"))
         if page.filtered:
-            enter = key_name("enter", ascii_only=settings.ascii_only)
+            enter = settings.name_of("enter")
             right.append((f"{key('log.filter')} {enter} shows all  ", "accent"))
         if page.moments and not any(page.moments):
             right.append(("when lines were printed is not known  ", "dim"))

@@ -89,7 +89,7 @@ def test_ids_are_unique() -> None:
 def test_no_screen_has_more_than_eight_keys_in_its_footer() -> None:
     for context in HOLDERS:
         # Those with one position are never shown together.
-        shown = {key.footer for key in KeyTable().footer(context)}  # type: ignore[arg-type]  # contexts by name
+        shown = {key.footer for key in KeyTable().footer(context)}
         assert len(shown) <= 8
 
 
