@@ -14,7 +14,7 @@ from mlebench_console.engine.places import agents_folders
 from mlebench_console.environment.container import trees
 from mlebench_console.foundation import files, folders
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.files import PARTIAL_SUFFIX
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 from mlebench_console.state import sweeps

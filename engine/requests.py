@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from mlebench_console.competitions.model import Edition
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.foundation.fields import FieldError, read_fields
 from mlebench_console.foundation.problems import ProblemRecord, UsageProblem
 from mlebench_console.foundation.text import plural

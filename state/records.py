@@ -8,7 +8,7 @@ from typing import Any
 
 from mlebench_console.foundation.conditions import HERE, RunConditions
 from mlebench_console.foundation.fields import flat
-from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.measurements import Hardware
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode, ProblemSubject
 from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.foundation.text import plural

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 
 from mlebench_console.foundation.conditions import HERE
-from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.measurements import Hardware
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode, ProblemSubject
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.foundation.text import names_of_limits

@@ -319,7 +319,7 @@ def _unexpected(invocation: Invocation) -> str:
     import time
     import traceback
 
-    from mlebench_console.foundation.daemon_log import open_log
+    from mlebench_console.foundation.daemons import open_log
 
     trace = traceback.format_exc()
     message = f"unexpected error: {trace.strip().splitlines()[-1]}"

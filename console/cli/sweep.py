@@ -64,7 +64,7 @@ from mlebench_console.engine.requests import (
     StopSweep,
     SweepRequest,
 )
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import plural

@@ -14,7 +14,7 @@ from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.runs.budgets import BudgetStanding, standings
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
-from mlebench_console.foundation.amounts import dollars
+from mlebench_console.foundation.conditions import dollars
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState

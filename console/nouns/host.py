@@ -13,7 +13,7 @@ from mlebench_console.engine.control import GpuUse
 from mlebench_console.engine.needs.waits import WaitKind, job_wait
 from mlebench_console.engine.placements.commands import Node
 from mlebench_console.engine.placements.nodes import Nodes
-from mlebench_console.foundation.usage import UsageSample
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.state.records import Attempt, Run
 
 # The lengths of bars, for wide columns, usual ones and narrow ones.

@@ -51,7 +51,7 @@ from mlebench_console.engine.model_costs import named
 from mlebench_console.engine.needs.causes import CauseKind
 from mlebench_console.engine.needs.needs import outage_text
 from mlebench_console.engine.scoreboard.model import Interim
-from mlebench_console.foundation.amounts import MOST_OF_BUDGET
+from mlebench_console.foundation.conditions import MOST_OF_BUDGET
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
 from mlebench_console.state.records import Run, Sweep

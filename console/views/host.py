@@ -11,8 +11,8 @@ from mlebench_console.console.views.run import Point, read_samples
 from mlebench_console.engine.placements import nodes
 from mlebench_console.engine.placements.nodes import Nodes
 from mlebench_console.foundation.conditions import HERE
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problems import StateProblem
-from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, runs
 from mlebench_console.state.database import Database
 

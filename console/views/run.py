@@ -21,8 +21,8 @@ from mlebench_console.engine.needs.waits import QueuedRun, Wait, job_wait, read_
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, events, runs, submissions, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import Event

@@ -26,7 +26,7 @@ from mlebench_console.engine.requests import (
 )
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import locks
-from mlebench_console.foundation.daemon_log import open_log
+from mlebench_console.foundation.daemons import open_log
 from mlebench_console.foundation.folders import make_private
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, ProblemRecord, StateProblem
 from mlebench_console.state import database, requests, runs, sweeps

@@ -23,7 +23,7 @@ from mlebench_console.engine.places import agents_folders
 from mlebench_console.engine.requests import Answer, BuildImages, StopBuild
 from mlebench_console.environment.runner.docker.daemon import connect
 from mlebench_console.foundation import files, problems
-from mlebench_console.foundation.daemon_log import open_log
+from mlebench_console.foundation.daemons import open_log
 from mlebench_console.foundation.locks import FileLock, is_held
 from mlebench_console.foundation.problems import Problem, ProblemRecord, UsageProblem
 

@@ -26,8 +26,8 @@ from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.gateway.records import CallOutcome, ModelCall, estimated_tokens, new_id
 from mlebench_console.foundation import files
-from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.backoff import Backoff, seconds_asked
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem, reading
 from mlebench_console.foundation.text import visible
 from mlebench_console.state.usage.model_calls import ModelUse

@@ -41,7 +41,7 @@ from mlebench_console.engine.kaggle.credentials import Credentials, find_credent
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.foundation.backoff import seconds_asked
 from mlebench_console.foundation.clock import Clock, SystemClock
-from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.daemons import write_log
 from mlebench_console.foundation.files import replacing
 from mlebench_console.foundation.problems import Problem
 

@@ -14,8 +14,7 @@ from mlebench_console.engine.needs.causes import CauseGroup, CauseKind, group_by
 from mlebench_console.engine.needs.need import Need, NeedKind, host_needs, key_of
 from mlebench_console.engine.needs.waits import Wait, job_wait, never_fits
 from mlebench_console.engine.runs.budgets import BudgetStanding, standings
-from mlebench_console.foundation.amounts import MOST_OF_BUDGET
-from mlebench_console.foundation.conditions import HERE
+from mlebench_console.foundation.conditions import HERE, MOST_OF_BUDGET
 from mlebench_console.foundation.text import clock_time, date_and_time, plural
 from mlebench_console.state import acknowledgements, datasets, runs, sweeps
 from mlebench_console.state.causes import normalised

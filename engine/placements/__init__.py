@@ -15,7 +15,7 @@ from mlebench_console.engine.placements.slurm import Slurm
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.conditions import HERE
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.state.records import Attempt
 
 __all__ = ["AttemptStatus", "Placement", "Placements"]

@@ -14,10 +14,10 @@ from mlebench_console.environment.runner.gateway.keeper import given_variables
 from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import InboxEntry, Stop
 from mlebench_console.foundation import files, locks
+from mlebench_console.foundation.backoff import Retries
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemon_log import Log, open_log
+from mlebench_console.foundation.daemons import Log, open_log
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.foundation.retries import Retries
 from mlebench_console.state.records import Attempt
 
 _START_SECONDS = 10.0

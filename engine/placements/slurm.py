@@ -42,7 +42,7 @@ from mlebench_console.environment.runner.protocol import Order, Stop
 from mlebench_console.foundation import files, jsonlines
 from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
 from mlebench_console.state.records import Attempt, JobFacts, OwnReason

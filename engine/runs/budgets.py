@@ -17,9 +17,9 @@ from typing import Any
 from mlebench_console.environment.gateway.orders import BudgetNotice
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import files
-from mlebench_console.foundation.amounts import MOST_OF_BUDGET, Amounts
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.conditions import MOST_OF_BUDGET, Amounts
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.state.database import Database
 from mlebench_console.state.usage import budgets, model_calls
 from mlebench_console.state.usage.budgets import SharedBudget

@@ -20,7 +20,7 @@ from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.backoff import Backoff, is_due
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state import runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, UnusableState

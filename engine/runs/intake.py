@@ -37,14 +37,13 @@ from mlebench_console.environment.runner.protocol import (
     SubmissionTaken,
 )
 from mlebench_console.foundation import jsonlines
-from mlebench_console.foundation.amounts import MOST_OF_BUDGET, Amounts
+from mlebench_console.foundation.backoff import Retries
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.conditions import HERE
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.conditions import HERE, MOST_OF_BUDGET, Amounts
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.jsonlines import Lines
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import DataProblem, Problem
-from mlebench_console.foundation.retries import Retries
 from mlebench_console.foundation.text import gigabytes, visible
 from mlebench_console.state import events, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, UnusableState

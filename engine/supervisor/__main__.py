@@ -17,10 +17,9 @@ from mlebench_console.engine.control.status import lock_path, owner_path
 from mlebench_console.engine.places import Places, share_runs
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import SystemClock
-from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.daemons import EndSignal, write_log
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, StateProblem
-from mlebench_console.foundation.signals import EndSignal
 
 _READY = b"ready"
 _MOST_BYTES = 4096  # a pipe takes this much in one write

@@ -48,9 +48,8 @@ from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.runner.host.readings import read_nvidia
 from mlebench_console.environment.runner.process import bubblewrap
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.daemons import EndSignal, write_log
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.foundation.signals import EndSignal
 from mlebench_console.foundation.workers import Ended, Progressed, WorkerPool
 from mlebench_console.state import events, runs
 from mlebench_console.state.database import Database, UnusableState

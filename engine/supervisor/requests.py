@@ -49,7 +49,7 @@ from mlebench_console.engine.sweeps.checks import (
 from mlebench_console.engine.sweeps.launch import create
 from mlebench_console.environment.runner.protocol import Stop
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.problems import Problem, UsageProblem
 from mlebench_console.foundation.text import plural, visible
 from mlebench_console.state import acknowledgements, events, experiments, requests, runs, sweeps, transitions

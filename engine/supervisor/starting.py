@@ -30,11 +30,11 @@ from mlebench_console.engine.runs.scheduling import (
 from mlebench_console.engine.settings import EngineSettings
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.backoff import Retries
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.conditions import HERE, RunConditions
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
-from mlebench_console.foundation.retries import Retries
 from mlebench_console.state import runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, RunState, SweepState

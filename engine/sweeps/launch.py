@@ -12,7 +12,7 @@ from mlebench_console.engine.checks import Check
 from mlebench_console.engine.options.sweep import check_name
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import LaunchSweep
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import experiments, runs, sweeps
 from mlebench_console.state.database import Database

@@ -11,7 +11,7 @@ from pathlib import Path
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import Answer, RemoveSweep
 from mlebench_console.environment.container.trees import removing_tree
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import events, experiments, runs, sweeps

@@ -15,7 +15,7 @@ from mlebench_console.environment.gateway.orders import SHARED_BUDGET, BudgetNot
 from mlebench_console.environment.gateway.prices import PriceTable, tier_of
 from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
 from mlebench_console.foundation import files
-from mlebench_console.foundation.amounts import Amounts, Budget
+from mlebench_console.foundation.conditions import Amounts, Budget
 from mlebench_console.foundation.problems import DataProblem
 
 SILENCE_SECONDS = 600.0  # a killed engine may have been started again by then

@@ -14,9 +14,8 @@ from mlebench_console.environment.runner.host.readings import read_nvidia
 from mlebench_console.environment.runner.loop import POLL_SECONDS, Runner
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import SystemClock
-from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.daemons import EndSignal, write_log
 from mlebench_console.foundation.locks import FileLock
-from mlebench_console.foundation.signals import EndSignal
 
 EXIT_SECOND = 4
 _IDLE_SECONDS = 5.0

@@ -30,11 +30,10 @@ from mlebench_console.environment.runner.protocol import Heartbeat, LimitExceede
 from mlebench_console.environment.runner.staging import Staging, unmount_leftover
 from mlebench_console.foundation import jsonlines, locks
 from mlebench_console.foundation.clock import SystemClock
-from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.daemons import EndSignal, Log
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem
-from mlebench_console.foundation.signals import EndSignal
 
 EXIT_CLAIMED = 75
 EXIT_FENCED = 76

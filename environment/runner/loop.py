@@ -23,7 +23,7 @@ from mlebench_console.environment.runner.protocol import InboxEntry, Order
 from mlebench_console.environment.runner.sandbox import Sandbox, Unreachable
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemon_log import Log, open_log
+from mlebench_console.foundation.daemons import Log, open_log
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 

@@ -17,7 +17,7 @@ from mlebench_console.environment.gateway import orders
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.foundation import files
 from mlebench_console.foundation.conditions import RunConditions
-from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.measurements import Hardware
 from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:

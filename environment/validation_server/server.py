@@ -28,7 +28,7 @@ from mlebench_console.environment.validation_server.multipart import (
     copy_file_field,
 )
 from mlebench_console.foundation import jsonlines
-from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.daemons import write_log
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.workers import JobLimits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import EventKind, ExperimentBudget

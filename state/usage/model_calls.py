@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from mlebench_console.foundation.amounts import Amounts
+from mlebench_console.foundation.conditions import Amounts
 from mlebench_console.state.database import Database
 
 

@@ -15,8 +15,8 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problems import StateProblem
-from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state.database import read_all
 
 DATABASE_NAME = "samples.db"

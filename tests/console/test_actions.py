@@ -36,7 +36,7 @@ from mlebench_console.engine.requests import (
     file_request,
     read_request,
 )
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database, requests

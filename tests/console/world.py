@@ -18,8 +18,8 @@ from mlebench_console.environment.gateway.records import CallOutcome, Journal, M
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
 from mlebench_console.foundation.conditions import HERE
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
-from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome

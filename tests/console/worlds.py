@@ -20,7 +20,7 @@ from mlebench_console.engine.placements.commands import Node
 from mlebench_console.engine.placements.nodes import Nodes
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.reports import About, import_reports
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import ProblemRecord
 from mlebench_console.state import datasets, events, experiments, integrity, runs, sweeps, transitions

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlebench_console.foundation.amounts import Budget
-from mlebench_console.foundation.conditions import ModelTerms, Resources, RunConditions
+from mlebench_console.foundation.conditions import Budget, ModelTerms, Resources, RunConditions
 from mlebench_console.foundation.fields import differences, flat, from_flat
 
 CONDITIONS = RunConditions(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import ProblemRecord, StateProblem, UsageProblem
-from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import datasets, events, experiments, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.datasets import Progress

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.foundation.usage import UsageSample
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.state.usage.samples import DATABASE_NAME, DamagedSamples, Samples
 
 FIRST = UsageSample(2.0, 50.0, 100, 200, 3)

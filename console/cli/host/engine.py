@@ -19,7 +19,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Following, Json, Lines, new_group, places_of
 from mlebench_console.console.cli.output import say, say_json, say_logs
 from mlebench_console.engine.places import Places
-from mlebench_console.foundation.daemon_log import open_log
+from mlebench_console.foundation.daemons import open_log
 from mlebench_console.foundation.folders import make_private
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problems import DataProblem

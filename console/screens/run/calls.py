@@ -17,7 +17,7 @@ from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.run import RunFacts, read_calls
 from mlebench_console.engine.model_costs import named
 from mlebench_console.environment.gateway.records import CallOutcome
-from mlebench_console.foundation.amounts import MOST_OF_BUDGET
+from mlebench_console.foundation.conditions import MOST_OF_BUDGET
 from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from mlebench_console.environment.runner import gateway, protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.backoff import Backoff
-from mlebench_console.foundation.daemon_log import open_log
+from mlebench_console.foundation.daemons import open_log
 
 START_TRIES = 3
 _RESTARTS = Backoff(first=0.5, most=60.0)

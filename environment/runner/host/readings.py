@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench_console.environment.runner.protocol import GivenGpus
-from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.measurements import Hardware
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 _GPU_NODE = "/dev/nvidia"

@@ -9,8 +9,8 @@ from mlebench_console.environment.container.processes import ProcessTree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import Gpu, network_bytes
 from mlebench_console.environment.runner.protocol import LimitExceeded, Order
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problem_codes import EndReason
-from mlebench_console.foundation.usage import UsageSample
 
 # An interpreter that sleeps uses less.
 _BUSY_PERCENT = 1.0

@@ -43,7 +43,7 @@ from mlebench_console.environment.runner.process.containment import Containment,
 from mlebench_console.environment.runner.protocol import GivenGpus, Order
 from mlebench_console.foundation import folders
 from mlebench_console.foundation.backoff import Backoff
-from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.daemons import write_log
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem

@@ -11,7 +11,7 @@ from mlebench_console.engine.runs.budgets import SharedBudgets
 from mlebench_console.environment.gateway.budget import SILENCE_SECONDS
 from mlebench_console.environment.gateway.orders import BudgetNotice
 from mlebench_console.environment.runner import protocol
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.state import events, experiments, runs, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass

@@ -29,9 +29,8 @@ from mlebench_console.environment.runner.protocol import (
     SubmissionTaken,
 )
 from mlebench_console.foundation import files, jsonlines
-from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.measurements import Hardware, UsageSample
 from mlebench_console.foundation.problem_codes import ProblemCode
-from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import database, events, runs, submissions, transitions
 from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState

@@ -29,7 +29,7 @@ from mlebench_console.engine.scoreboard.integrity import IntegritySummary, Layer
 from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Row
 from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.engine.scoreboard.reports import load_evidence
-from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.measurements import Hardware
 from mlebench_console.foundation.problems import DataProblem, ProblemRecord, UsageProblem
 from mlebench_console.state import database as state_database
 from mlebench_console.state import datasets, runs, transitions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlebench_console.environment.runner import protocol
-from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.measurements import Hardware
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database

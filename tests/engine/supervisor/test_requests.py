@@ -47,8 +47,8 @@ from mlebench_console.engine.supervisor.requests import RequestDispatcher
 from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.forecast import Forecast, forecast
 from mlebench_console.environment.runner import protocol
-from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import EnvironmentProblem, ProblemRecord, UsageProblem
 from mlebench_console.foundation.workers import WorkerPool

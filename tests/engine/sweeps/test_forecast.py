@@ -22,8 +22,8 @@ from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
 from mlebench_console.environment.runner.process.containment import limits_here
 from mlebench_console.environment.runner.protocol import BUBBLEWRAP
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problem_codes import EndReason
-from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import database, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import SweepSpec

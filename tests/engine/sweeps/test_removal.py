@@ -13,8 +13,8 @@ import pytest
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import RemoveSweep
 from mlebench_console.engine.sweeps.removal import LEAVING, SweepRemoval, loss_of, wait_for_removal
+from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
-from mlebench_console.foundation.usage import UsageSample
 from mlebench_console.state import database, events, experiments, runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import Outcome

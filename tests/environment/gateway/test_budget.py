@@ -19,7 +19,7 @@ from mlebench_console.environment.gateway.orders import BudgetNotice
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall, OpenCall
 from mlebench_console.environment.runner import protocol
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from tests.clocks import HandClock
 
 PRICES = price_table({"dear": TokenPrice(10, 10)})

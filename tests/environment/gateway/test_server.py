@@ -29,7 +29,7 @@ from mlebench_console.environment.gateway.records import CallOutcome, Journal, M
 from mlebench_console.environment.gateway.server import Gateway
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import jsonlines
-from mlebench_console.foundation.amounts import Budget
+from mlebench_console.foundation.conditions import Budget
 from tests.clocks import HandClock
 from tests.environment.gateway import provider as loopback
 from tests.environment.gateway.provider import KEY, PIECES, TEXT, Provider

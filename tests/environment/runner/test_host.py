@@ -9,7 +9,7 @@ import pytest
 from mlebench_console.environment.runner.host import readings
 from mlebench_console.environment.runner.host.readings import Gpu
 from mlebench_console.environment.runner.protocol import GivenGpus
-from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.measurements import Hardware
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 A10 = Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None)

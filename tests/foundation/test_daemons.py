@@ -8,7 +8,7 @@ import sys
 # The signal comes before each line of `wait`, also of those that the standard library has for its own.
 _AT_EVERY_LINE = """
 import signal, sys
-from mlebench_console.foundation.signals import EndSignal
+from mlebench_console.foundation.daemons import EndSignal
 
 seen = set()
 

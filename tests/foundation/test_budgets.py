@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlebench_console.foundation.amounts import Amounts, Budget
+from mlebench_console.foundation.conditions import Amounts, Budget
 
 USED = Amounts(3, 1_200, 0.5) + Amounts(1, 300, 0.75)
 
