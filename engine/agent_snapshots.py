@@ -9,14 +9,13 @@ import secrets
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from mlebench_console.engine.agents import IGNORED, Agent, folder_version, get_agent
-from mlebench_console.engine.places import agents_folders
+from mlebench_console.engine.agents import IGNORED, Agent, get_agent
 from mlebench_console.environment.container import trees
 from mlebench_console.foundation import files, folders
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.files import PARTIAL_SUFFIX
-from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import Sweep
@@ -24,7 +23,6 @@ from mlebench_console.state.records import Sweep
 FOLDER = "agents"
 MOST_BYTES = 1 << 30
 _MOST_FILES = 50_000
-_DIGITS = 64
 _TIDY_SECONDS = 60.0
 # A launch that waits asks many times a second.
 _ASKED_SECONDS = 30.0
@@ -71,41 +69,18 @@ def version_of(folder: Path) -> str:
     return folders.content_digest(folder, ignored=IGNORED)
 
 
-def agent_of_version(state_dir: Path, agent_id: str, version: str) -> Agent:
-    """Read an agent from its snapshot.
-
-    Raises:
-        Problem: the snapshot is gone or damaged.
-    """
-    kept = state_dir / FOLDER / version
-    if not kept.is_dir():
-        raise DataProblem(
-            f"the files of agent '{agent_id}' are gone", f"{kept} does not exist", "Launch a new sweep."
-        )
-    return get_agent(agent_id, [kept])
-
-
-def has_snapshot(sweep: Sweep) -> bool:
-    """Return whether a sweep was launched with a snapshot; imported sweeps and old ones have none."""
-    return len(sweep.agent_version) == _DIGITS
-
-
 def agent_of_sweep(state_dir: Path, sweep: Sweep) -> Agent:
     """Read a sweep's agent as it was when the sweep was launched.
 
     Raises:
-        Problem: its files are gone, or, for a sweep without a snapshot, have changed.
+        Problem: its snapshot is gone or damaged.
     """
-    if has_snapshot(sweep):
-        return agent_of_version(state_dir, sweep.spec.agent_id, sweep.agent_version)
-    agent = get_agent(sweep.spec.agent_id, agents_folders(sweep.spec.agents_dir))
-    if folder_version(agent.folder) != sweep.agent_version:
-        raise EnvironmentProblem(
-            f"agent '{agent.id}' is not the one that sweep {sweep.id} was launched with",
-            f"the files in {agent.folder} have changed since",
-            "Launch a new sweep.",
+    agent_id, kept = sweep.spec.agent_id, state_dir / FOLDER / sweep.agent_version
+    if not sweep.agent_version or not kept.is_dir():
+        raise DataProblem(
+            f"the files of agent '{agent_id}' are gone", f"{kept} does not exist", "Launch a new sweep."
         )
-    return agent
+    return get_agent(agent_id, [kept])
 
 
 class AgentSnapshots:

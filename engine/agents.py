@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from mlebench_console.foundation.fields import holds_nul, why_no_variable
-from mlebench_console.foundation.folders import content_digest
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 
 CONFIG_NAME = "config.yaml"
@@ -19,7 +18,6 @@ ANCHORS = frozenset({"vars", "defaults", "kwargs_common"})
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store"})
 PRIVILEGED_CONSENT = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
 _OBFUSCATE = "OBFUSCATE"
-_VERSION_DIGITS = 12
 _CONSENTS = frozenset({"true", "1", "t"})
 _ARGPARSE, _OMEGACONF = "argparse", "omegaconf"
 _MOST_LEVELS = 4
@@ -208,11 +206,6 @@ def start_command(agent: Agent, operator: Mapping[str, str]) -> StartCommand:
         environment={name: resolved(value) for name, value in start_variables(agent)},
         secrets=tuple(operator[name] for name in required_secrets(agent)),
     )
-
-
-def folder_version(folder: Path) -> str:
-    """Return a hash of an agent's folder without ignored files, cut to twelve digits."""
-    return content_digest(folder, ignored=IGNORED)[:_VERSION_DIGITS]
 
 
 def _configs(folder: Path) -> list[Path]:

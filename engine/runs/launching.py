@@ -11,7 +11,7 @@ from secrets import token_hex
 
 from mlebench_console.competitions import descriptions, registry
 from mlebench_console.competitions.model import edition_named
-from mlebench_console.engine.agent_snapshots import agent_of_sweep, has_snapshot
+from mlebench_console.engine.agent_snapshots import agent_of_sweep
 from mlebench_console.engine.agents import (
     Agent,
     get_agent,
@@ -181,7 +181,7 @@ def make_order(
     uses_image_file = runtimes.needs_image_file(conditions.runtime, has_image=agent.dockerfile is not None)
     # Only where an image is used: they name the files that it is built from, which take a tenth of a second to hash.
     if uses_image_file or attempt.runtime == protocol.DOCKER:
-        own_image, grader_image = images_of_runs(agent, kept=has_snapshot(sweep))
+        own_image, grader_image = images_of_runs(agent, kept=True)
         image_labels, grader_labels = own_image.labels, grader_image.labels
         if uses_image_file:
             image_file = find_exported(own_image, images)
@@ -196,7 +196,7 @@ def make_order(
         agent_id=agent.id,
         # Resolved for nodes that see only the shared part of the state directory.
         agent_folder=str(agent.folder.resolve()),
-        agent_version=sweep.agent_version if has_snapshot(sweep) else "",
+        agent_version=sweep.agent_version,
         start=str(agent.start_below_folder),
         arguments=start_arguments(agent),
         variables=start_variables(agent),

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.agent_snapshots import FOLDER, AgentSnapshots, agent_of_sweep, take, version_of
-from mlebench_console.engine.agents import folder_version
 from mlebench_console.engine.requests import RelaunchRuns
-from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import database, runs, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
@@ -62,7 +61,7 @@ def test_a_sweep_reads_its_agent_as_it_was_at_its_launch(state: Database, tmp_pa
     folder = agent(tmp_path, "old")
     home = state.path.parent
     version = take(folder, home)
-    assert version[:12] == folder_version(folder)
+    assert version == version_of(folder)
     sweep = launched(state, folder, version)
     agent(tmp_path, "new")
     kept = agent_of_sweep(home, sweep)
@@ -142,17 +141,12 @@ def test_a_snapshot_that_nobody_asked_for_again_is_not_given_to_a_later_launch(
     assert until_taken(snapshots, folder) == version_of(folder)
 
 
-def test_a_sweep_of_before_snapshots_goes_on_only_with_the_files_it_was_launched_with(
-    state: Database, tmp_path: Path
-) -> None:
+def test_a_sweep_whose_snapshot_is_gone_is_refused(state: Database, tmp_path: Path) -> None:
     folder = agent(tmp_path)
-    sweep = launched(state, folder, folder_version(folder))
-    assert agent_of_sweep(state.path.parent, sweep).folder == folder
-    agent(tmp_path, "other")
-    with pytest.raises(EnvironmentProblem, match=r"the files in .* have changed since"):
-        agent_of_sweep(state.path.parent, sweep)
-    with pytest.raises(DataProblem, match="the files of agent 'mine' are gone"):
-        agent_of_sweep(state.path.parent, replace(sweep, agent_version="0" * 64))
+    for version in ("0" * 64, ""):  # an imported sweep has none
+        with pytest.raises(DataProblem, match="the files of agent 'mine' are gone"):
+            agent_of_sweep(state.path.parent, replace(launched(state, folder, "1"), agent_version=version))
+        sweeps.remove(state, "s")
 
 
 def test_an_agent_that_is_edited_after_the_launch_runs_as_it_was(harness: Harness) -> None:
@@ -165,7 +159,7 @@ def test_an_agent_that_is_edited_after_the_launch_runs_as_it_was(harness: Harnes
     version = sweeps.get(opened, sweep_id).agent_version
     assert len(runs.of_sweep(opened, sweep_id)) == 2
     opened.close()
-    assert version[:12] != folder_version(harness.agents_dir / "edited")
+    assert version != version_of(harness.agents_dir / "edited")
 
 
 def test_a_snapshot_that_was_changed_does_not_run(harness: Harness) -> None:

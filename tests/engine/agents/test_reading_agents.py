@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from mlebench_console.engine.agent_snapshots import version_of
 from mlebench_console.engine.agents import (
     PRIVILEGED_CONSENT,
     find_agents,
-    folder_version,
     get_agent,
     leaves_out_kwargs,
     start_arguments,
@@ -205,16 +205,16 @@ def test_a_missing_agents_folder_is_told(tmp_path: Path) -> None:
 
 
 def test_the_version_changes_with_any_file_and_with_nothing_else(agents: Path) -> None:
-    before = folder_version(agents / "aide")
+    before = version_of(agents / "aide")
     (agents / "aide" / "__pycache__").mkdir()
     (agents / "aide" / "__pycache__" / "x.pyc").write_bytes(b"x")
-    assert folder_version(agents / "aide") == before
+    assert version_of(agents / "aide") == before
     (agents / "aide" / "start.sh").write_text("echo other\n")
-    changed = folder_version(agents / "aide")
+    changed = version_of(agents / "aide")
     assert changed != before
     (agents / "aide" / "start.sh").rename(agents / "aide" / "start2.sh")
     (agents / "aide" / "start.sh").write_text("")
-    assert folder_version(agents / "aide") not in (before, changed)
+    assert version_of(agents / "aide") not in (before, changed)
 
 
 def test_our_own_agents_can_be_read() -> None:
