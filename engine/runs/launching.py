@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 
@@ -25,10 +24,10 @@ from mlebench_console.engine.images.building import GRADER_IMAGE, images_of_runs
 from mlebench_console.engine.images.exporting import find_exported
 from mlebench_console.engine.layout import dataset_folder
 from mlebench_console.engine.placements import Placement
-from mlebench_console.engine.places import agents_folders
-from mlebench_console.engine.providers import keys_of, without_keys
+from mlebench_console.engine.places import Places, agents_folders, images_folder
+from mlebench_console.engine.providers import keys_of, model_prices, providers_of, without_keys
 from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
-from mlebench_console.environment.gateway.prices import TokenPrice, prices_given
+from mlebench_console.environment.gateway.prices import prices_given
 from mlebench_console.environment.runner import layout, protocol, secrets
 from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import Order, Stop
@@ -44,20 +43,6 @@ class ForeignDirectory(DataProblem):
     """The directory of an attempt contains the order of another attempt, so nothing in it can be used."""
 
 
-@dataclass(frozen=True)
-class ModelAccess:
-    """The model gateway's configuration for an attempt.
-
-    Attributes:
-        own_prices: the operator's prices.
-        budget_notice: about the budgets that it shares; None where it shares none.
-    """
-
-    providers: tuple[ModelProvider, ...] = ()
-    own_prices: Mapping[str, TokenPrice] = field(default_factory=dict)
-    budget_notice: BudgetNotice | None = None
-
-
 def agent_of(spec: SweepSpec) -> Agent:
     """Read the agent that a sweep would be launched with now.
 
@@ -69,40 +54,43 @@ def agent_of(spec: SweepSpec) -> Agent:
 
 def hand_over(
     placement: Placement,
-    state_dir: Path,
+    places: Places,
     sweep: Sweep,
     run: Run,
     attempt: Attempt,
-    images: Path,
-    gpu_uuids: tuple[str, ...] = (),
-    models: ModelAccess | None = None,
+    gpu_uuids: tuple[str, ...],
+    budget_notice: BudgetNotice | None,
 ) -> None:
     """Write the directory of an attempt and pass it to its placement; doing so again is harmless.
+
+    `budget_notice` is about the budgets that it shares, None where it shares none.
 
     Raises:
         ForeignDirectory: its directory belongs to another attempt.
         Problem: the agent or one of its secrets is missing.
         OSError: its directory can't be written.
     """
-    models = models or ModelAccess()
-    folder = state_dir / attempt.directory
-    ordered = read_order(state_dir, attempt)
+    folder = places.state_dir / attempt.directory
+    ordered = read_order(places.state_dir, attempt)
     if not (folder / protocol.CLAIM).exists():
-        agent = agent_of_sweep(state_dir, sweep)
-        providers = (
-            ordered.providers if ordered is not None else _shared(models.providers, placement, attempt)
-        )
+        agent = agent_of_sweep(places.state_dir, sweep)
+        if ordered is not None:
+            providers = ordered.providers
+        else:
+            served = providers_of(sweep.conditions.models.gateway, places.config_file)
+            providers = _shared(served, placement, attempt)
         token = (ordered.model_token if ordered is not None else "") or new_token()
         keys = keys_of(providers, os.environ)
         launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
-        order = make_order(sweep, run, attempt, agent, images, gpu_uuids)
+        order = make_order(sweep, run, attempt, agent, images_folder(places), gpu_uuids)
         # The agent's own addresses of models would bypass the gateway, or lead nowhere.
         addresses = {name for provider in providers for name in layout.model_addresses(provider, 0)}
         if providers:
             kept = tuple((name, value) for name, value in order.variables if name not in addresses)
             order = replace(order, variables=kept)
-            prices = tuple((name, prices_given(price)) for name, price in models.own_prices.items())
+            own_prices = model_prices(places.config_file).own
+            prices = tuple((name, prices_given(price)) for name, price in own_prices.items())
             order = replace(order, providers=providers, model_token=token, model_prices=prices)
             if order.conditions.models.record_calls:
                 # The gateway keeps the agent's secrets out of recordings too, not only out of logs.
@@ -116,8 +104,8 @@ def hand_over(
             _write_description(folder, order)
         if ordered is None:
             files.remove_partials(folder)  # no other process writes there before the order exists
-            if models.budget_notice is not None:
-                protocol.write(folder / protocol.SHARED_BUDGET, models.budget_notice)
+            if budget_notice is not None:
+                protocol.write(folder / protocol.SHARED_BUDGET, budget_notice)
             protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
     placement.place(attempt)

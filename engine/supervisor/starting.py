@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from mlebench_console.engine.agent_snapshots import agent_of_sweep
 from mlebench_console.engine.agents import required_secrets
 from mlebench_console.engine.placements import Placements
-from mlebench_console.engine.places import Places, images_folder
-from mlebench_console.engine.providers import model_prices, providers_of
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.providers import providers_of
 from mlebench_console.engine.runs import launching
 from mlebench_console.engine.runs.budgets import SharedBudgets
-from mlebench_console.engine.runs.launching import ModelAccess
 from mlebench_console.engine.runs.scheduling import (
     RETRY_BACKOFF,
     Choice,
@@ -46,16 +44,6 @@ from mlebench_console.state.usage import outages
 _MOST_STARTS_A_STEP = 8
 
 
-@dataclass(frozen=True)
-class _HandOver:
-    """An attempt to be passed to its runner, with its GPUs."""
-
-    sweep: Sweep
-    run: Run
-    attempt: Attempt
-    gpu_uuids: tuple[str, ...]
-
-
 class Starter:
     """Starts runs: records each attempt in the state before anything else exists, then passes it to a runner."""
 
@@ -80,7 +68,8 @@ class Starter:
         self._settings = settings
         self.budgets = SharedBudgets(database, places.state_dir, clock, log)
         self._ramp = StartRamp(database, clock)
-        self._waiting: dict[int, _HandOver] = {}
+        # Attempts that no runner has yet, each with its GPUs.
+        self._waiting: dict[int, tuple[Attempt, tuple[str, ...]]] = {}
         self._retries: Retries[int | str] = Retries(clock)  # by attempt or placement
         self.slots_used = 0.0
 
@@ -92,7 +81,7 @@ class Starter:
     def recover(self) -> None:
         """After a start of the engine, pass on attempts that were recorded but never reached a runner."""
         self._placements.recover()
-        without_order: list[tuple[Sweep, Run, Attempt]] = []
+        without_order: list[tuple[Sweep, Attempt]] = []
         for attempt in runs.live_attempts(self._database):
             run = runs.get(self._database, attempt.run_id)
             sweep = sweeps.get(self._database, run.sweep_id)
@@ -107,14 +96,14 @@ class Starter:
                 self._log(f"run {run.id} can't go on", problem)
                 continue
             if order is None:
-                without_order.append((sweep, run, attempt))
+                without_order.append((sweep, attempt))
             else:
-                self._hand_over(_HandOver(sweep, run, attempt, order.gpu_uuids))
-        for sweep, run, attempt in without_order:  # last, because now the GPUs of all others are known
+                self._hand_over(attempt, order.gpu_uuids)
+        for sweep, attempt in without_order:  # last, because now the GPUs of all others are known
             wanted = _gpus_of_host(sweep.conditions)
             free = self._free_gpus() if wanted else {}
             devices = lease(free, wanted, sweep.conditions.resources.gpu_share) or ()
-            self._hand_over(_HandOver(sweep, run, attempt, devices))
+            self._hand_over(attempt, devices)
 
     def step(self) -> None:
         """Start the runs that may start now, except in sweeps with a run that could not be passed on yet."""
@@ -131,8 +120,8 @@ class Starter:
             and self.budgets.has_room(sweep.id)
             and away.isdisjoint(sweep.conditions.models.gateway)
         }
-        for handover in self._waiting.values():
-            active.pop(handover.sweep.id, None)
+        for attempt, _gpu_uuids in self._waiting.values():
+            active.pop(runs.get(self._database, attempt.run_id).sweep_id, None)
         elsewhere = {sweep.conditions.placement for sweep in active.values()} - {HERE}
         self._retries.keep_only(elsewhere | self._waiting.keys())
         for placement in elsewhere:
@@ -218,29 +207,29 @@ class Starter:
         )
         self._ramp.note_start(sweep.id)
         self._learn_secrets(sweep)
-        self._hand_over(_HandOver(sweep, run, attempt, gpu_uuids))
+        self._hand_over(attempt, gpu_uuids)
 
-    def _hand_over(self, handover: _HandOver) -> None:
+    def _hand_over(self, attempt: Attempt, gpu_uuids: tuple[str, ...]) -> None:
         """Pass an attempt to its runner; after an error of the disk it keeps its GPUs and is tried again.
 
         Any other error fails the run and pauses its sweep, because the next runs would fail the same way. An attempt
         whose agent may already be running is never failed here.
         """
-        sweep, run, attempt = handover.sweep, handover.run, handover.attempt
-        self._waiting[attempt.id] = handover
-        self._gpus.hold(attempt.id, handover.gpu_uuids, sweep.conditions.resources.gpu_share)
+        run = runs.get(self._database, attempt.run_id)
+        sweep = sweeps.get(self._database, run.sweep_id)
+        self._waiting[attempt.id] = attempt, gpu_uuids
+        self._gpus.hold(attempt.id, gpu_uuids, sweep.conditions.resources.gpu_share)
         try:
-            if _gpus_of_host(sweep.conditions) and not handover.gpu_uuids:
+            if _gpus_of_host(sweep.conditions) and not gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "other runs use them")
             launching.hand_over(
                 self._placements.of(attempt),
-                self._places.state_dir,
+                self._places,
                 sweep,
                 run,
                 attempt,
-                images_folder(self._places),
-                handover.gpu_uuids,
-                self._models_of(sweep),
+                gpu_uuids,
+                self.budgets.notice_for(sweep.id),
             )
         except Exception as error:  # noqa: BLE001 - any error must be shown, or the run would stay STARTING for ever
             self._log(f"run {run.id} can't be passed to its runner", error)
@@ -257,24 +246,13 @@ class Starter:
                     sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=now)
         self._forget(attempt)
 
-    def _models_of(self, sweep: Sweep) -> ModelAccess:
-        spec, config_file = sweep.spec, self._places.config_file
-        if not spec.conditions.models.gateway:
-            return ModelAccess()
-        return ModelAccess(
-            providers_of(spec.conditions.models.gateway, config_file),
-            model_prices(config_file).own,
-            budget_notice=self.budgets.notice_for(sweep.id),
-        )
-
     def _forget(self, attempt: Attempt) -> None:
         del self._waiting[attempt.id]
         self._retries.clear(attempt.id)
 
     def _hand_over_waiting(self) -> None:
         """Retry attempts that could not be passed on; those stopped meanwhile never reach the runner."""
-        for handover in list(self._waiting.values()):
-            attempt = handover.attempt
+        for attempt, gpu_uuids in list(self._waiting.values()):
             run = runs.get(self._database, attempt.run_id)
             if not run.is_live or run.attempts != attempt.number:
                 self._forget(attempt)
@@ -286,8 +264,7 @@ class Starter:
                     transitions.stopped(self._database, run.id, by=stop.by, now=self._clock.now())
                     self._forget(attempt)
                 else:
-                    sweep = sweeps.get(self._database, run.sweep_id)
-                    self._hand_over(replace(handover, sweep=sweep, run=run))
+                    self._hand_over(attempt, gpu_uuids)
 
     def _learn_secrets(self, sweep: Sweep) -> None:
         try:
