@@ -109,7 +109,6 @@ def _sweep(database: Database, name: str, *, hours_ago: float) -> list[Run]:
         sweep_id=name,
         name=name,
         spec=spec,
-        agent_folder="/agents/aide",
         agent_version="4f1c22d90aa1",
         concurrency=LIVE,
         now=time.time() - hours_ago * _HOUR,
@@ -139,7 +138,7 @@ def _snapshot(database: Database, attempt: int, sequence: int) -> None:
     snapshot = submissions.Snapshot(sequence, now, 60.0, "ab" * 32, 84_213, "/s.csv")
     submissions.add(database, attempt, snapshot)
     added = submissions.of_attempt(database, attempt)[-1]
-    grade = Grade(added.id, now, "v1", 0.5 + sequence / 1e6, True, Outcome.ABOVE_MEDIAN, "", {})
+    grade = Grade(added.id, now, "v1", 0.5 + sequence / 1e6, True, Outcome.ABOVE_MEDIAN, "")
     submissions.add_grade(database, grade, now=now)
 
 

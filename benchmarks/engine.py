@@ -87,7 +87,6 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
         sweep_id="s",
         name="s",
         spec=spec,
-        agent_folder="",
         agent_version=agent_snapshots.take(own_agents_folder() / "dummy", folder),
         concurrency=queued,
         now=clock.now(),

@@ -131,7 +131,6 @@ def _make_jobs(places: Places, slurm: Path) -> None:
             sweep_id="s",
             name="s",
             spec=replace(spec, data_dir=str(places.data_dir)),
-            agent_folder="",
             agent_version=agent_snapshots.take(own_agents_folder() / "dummy", places.state_dir),
             concurrency=runs,
             now=now,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from importlib.resources import files
@@ -36,7 +36,6 @@ _JSON_COLUMNS = frozenset(
         "hardware",
         "problem_subject",
         "options",
-        "report",
         "spec",
         "tags",
         "unenforced",
@@ -259,6 +258,11 @@ def read_all(record: type[Record], rows: Sequence[sqlite3.Row]) -> list[Record]:
                 # A shortcut, since most of thousands of runs have no tags.
                 row[name] = [] if row[name] == "[]" else json.loads(row[name])
     return msgspec.convert(values, list[record], strict=False)  # type: ignore[valid-type]  # not strict: 1 is true
+
+
+def sql_list(values: Collection[str]) -> str:
+    """Return the members of an enum as a list for SQL's IN."""
+    return ", ".join(f"'{value}'" for value in sorted(values))
 
 
 def to_json(value: DataclassInstance | Mapping[str, Any]) -> str:

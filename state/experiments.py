@@ -8,10 +8,10 @@ from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.records import Experiment
 
 
-def assign(database: Database, experiment_id: str, sweep_id: str, *, now: float, note: str = "") -> None:
+def assign(database: Database, experiment_id: str, sweep_id: str, *, now: float) -> None:
     """Add a sweep to an experiment, which is created if it does not exist."""
     with database.transaction():
-        experiment = {"id": experiment_id, "note": note, "created_at": now}
+        experiment = {"id": experiment_id, "created_at": now}
         database.insert("experiments", experiment, or_ignore=True)
         member = {"experiment_id": experiment_id, "sweep_id": sweep_id}
         database.insert("experiment_sweeps", member, or_ignore=True)
@@ -24,11 +24,8 @@ def all_experiments(database: Database) -> list[Experiment]:
     members: dict[str, list[str]] = {}
     for row in database.rows("SELECT experiment_id, sweep_id FROM experiment_sweeps ORDER BY rowid"):
         members.setdefault(row["experiment_id"], []).append(row["sweep_id"])
-    rows = database.rows("SELECT id, note, created_at FROM experiments ORDER BY created_at, id")
-    return [
-        Experiment(row["id"], row["note"], row["created_at"], tuple(members.get(row["id"], ())))
-        for row in rows
-    ]
+    rows = database.rows("SELECT id, created_at FROM experiments ORDER BY created_at, id")
+    return [Experiment(row["id"], row["created_at"], tuple(members.get(row["id"], ()))) for row in rows]
 
 
 def of_sweep(database: Database, sweep_id: str) -> tuple[str, ...]:

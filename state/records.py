@@ -292,7 +292,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Grade:
-    """The grade of one submission; `report` is MLE-bench's report of it."""
+    """The grade of one submission."""
 
     submission_id: int
     graded_at: float
@@ -301,7 +301,6 @@ class Grade:
     valid: bool
     standing: Outcome
     message: str
-    report: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -378,7 +377,6 @@ class Experiment:
     """The sweeps that together make a leaderboard row."""
 
     id: str
-    note: str
     created_at: float
     sweep_ids: tuple[str, ...]
 

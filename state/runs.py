@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from mlebench_console.foundation.conditions import HERE
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.causes import group_of
-from mlebench_console.state.database import Database
+from mlebench_console.state.database import Database, sql_list
 from mlebench_console.state.lifecycle import ENGINE, LIVE, OCCUPYING, FailureClass, RunState, SweepState
 from mlebench_console.state.records import Attempt, JobFacts, Run
-
-
-@dataclass(frozen=True)
-class PastAttempt:
-    """The duration of an attempt, from its agent's start to its own end or its deadline."""
-
-    attempt_id: int
-    competition_id: str
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -33,12 +24,10 @@ class FailedRun:
     failures: int
 
 
-def _listed(states: Collection[RunState]) -> str:
-    return ", ".join(f"'{state}'" for state in sorted(states))
-
-
-_LIVE = _listed(LIVE)
-_OCCUPYING = _listed(OCCUPYING)
+_LIVE = sql_list(LIVE)
+_OCCUPYING = sql_list(OCCUPYING)
+# Runs with their latest attempts.
+_LATEST = "runs JOIN attempts ON attempts.run_id = runs.id AND attempts.number = runs.attempts"
 
 
 def of_sweep(database: Database, sweep_id: str) -> list[Run]:
@@ -135,53 +124,36 @@ def attempt(database: Database, attempt_id: int) -> Attempt:
 
 def live_attempts(database: Database) -> list[Attempt]:
     """Read the attempts that belong to live runs."""
-    return database.records(
-        Attempt,
-        "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
-        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) ORDER BY attempts.id",
-    )
+    return _latest_attempts(database, f"runs.state IN ({_LIVE})")
 
 
 def live_attempts_on(database: Database, placement: str) -> list[Attempt]:
     """Read the attempts of live runs that were launched on one placement."""
-    return database.records(
-        Attempt,
-        "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
-        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) AND placement = ?"
-        " ORDER BY attempts.id",
-        (placement,),
-    )
+    return _latest_attempts(database, f"runs.state IN ({_LIVE}) AND placement = ?", placement)
 
 
 def attempts_in(database: Database, state: RunState) -> list[Attempt]:
     """Read the latest attempts of the runs in a state."""
-    return database.records(
-        Attempt,
-        "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
-        " AND attempts.number = runs.attempts WHERE runs.state = ? ORDER BY runs.id",
-        (state,),
-    )
+    return _latest_attempts(database, "runs.state = ?", state)
 
 
 def placed_elsewhere(database: Database, sweep_id: str | None = None) -> dict[int, Attempt]:
     """Read the attempts of live runs that are a batch system's jobs, by run; of one sweep or all."""
-    found = database.records(
-        Attempt,
-        "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
-        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) AND placement != ?"
-        " AND (?2 IS NULL OR runs.sweep_id = ?2)",
-        (HERE, sweep_id),
-    )
-    return {attempt.run_id: attempt for attempt in found}
+    condition = f"runs.state IN ({_LIVE}) AND placement != ? AND (?2 IS NULL OR runs.sweep_id = ?2)"
+    return {attempt.run_id: attempt for attempt in _latest_attempts(database, condition, HERE, sweep_id)}
 
 
-def occupying_attempts(database: Database) -> set[int]:
-    """Read the numbers of the attempts whose agents occupy slots, memory and GPUs."""
-    rows = database.rows(
-        "SELECT attempts.id FROM runs JOIN attempts ON attempts.run_id = runs.id"
-        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_OCCUPYING})"
+def _latest_attempts(database: Database, condition: str, *values: str | None) -> list[Attempt]:
+    """Read the latest attempts of the runs for which an SQL condition is true, oldest first."""
+    return database.records(
+        Attempt, f"SELECT attempts.* FROM {_LATEST} WHERE {condition} ORDER BY attempts.id", values
     )
-    return {row["id"] for row in rows}
+
+
+def occupying_attempts(database: Database) -> dict[int, tuple[str, str]]:
+    """Read the attempts whose agents occupy slots, memory and GPUs, each with its directory and its sweep."""
+    sql = f"SELECT attempts.id, directory, sweep_id FROM {_LATEST} WHERE runs.state IN ({_OCCUPYING})"
+    return {row["id"]: (row["directory"], row["sweep_id"]) for row in database.rows(sql)}
 
 
 def report_offsets(database: Database, attempt_id: int) -> tuple[int, int]:
@@ -271,16 +243,16 @@ def last_launch(database: Database, sweep_id: str) -> float | None:
     return None if row is None else row["at"]
 
 
-def past_attempts(database: Database, agent_id: str) -> list[PastAttempt]:
-    """Read the durations of an agent's attempts, newest first, without stopped and lost ones."""
-    return database.records(
-        PastAttempt,
-        "SELECT attempts.id AS attempt_id, competition_id, attempts.ended_at - attempts.started_at AS seconds"
+def past_attempts(database: Database, agent_id: str) -> list[tuple[int, str, float]]:
+    """Read an agent's attempts, newest first, without stopped and lost ones: number, competition and duration."""
+    rows = database.rows(
+        "SELECT attempts.id, competition_id, attempts.ended_at - attempts.started_at"
         " FROM attempts JOIN runs ON runs.id = attempts.run_id JOIN sweeps ON sweeps.id = runs.sweep_id"
         " WHERE json_extract(spec, '$.agent_id') = ? AND attempts.started_at IS NOT NULL"
         " AND exit_reason IN ('exited', 'deadline') ORDER BY attempts.id DESC",
         (agent_id,),
     )
+    return [(number, competition_id, seconds) for number, competition_id, seconds in rows]
 
 
 def attempts_of_sweep(database: Database, sweep_id: str) -> list[Attempt]:

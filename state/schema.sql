@@ -49,14 +49,6 @@ CREATE TABLE kaggle (
 ) STRICT;
 INSERT INTO kaggle (id) VALUES (1);
 
-CREATE TABLE agents (
-    id            TEXT NOT NULL,
-    version       TEXT NOT NULL,
-    folder        TEXT NOT NULL,
-    first_used_at REAL NOT NULL,
-    PRIMARY KEY (id, version)
-) STRICT;
-
 CREATE TABLE sweeps (
     id            TEXT PRIMARY KEY,
     name          TEXT NOT NULL,
@@ -170,8 +162,7 @@ CREATE TABLE grades (
     score         REAL,
     valid         INTEGER NOT NULL,
     standing      TEXT NOT NULL,
-    message       TEXT NOT NULL,
-    report        TEXT NOT NULL
+    message       TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE events (
@@ -214,7 +205,6 @@ CREATE TABLE acknowledgements (
 
 CREATE TABLE experiments (
     id         TEXT PRIMARY KEY,
-    note       TEXT NOT NULL DEFAULT '',
     created_at REAL NOT NULL
 ) STRICT;
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.state import events, runs
-from mlebench_console.state.database import Database, to_json
+from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import EventKind, SubmissionGraded
 from mlebench_console.state.records import Grade, Submission
 
@@ -87,7 +87,7 @@ def add_grade(database: Database, grade: Grade, *, now: float) -> None:
         attempt = runs.attempt(database, row["attempt_id"])
         run = runs.get(database, attempt.run_id)
         database.execute("DELETE FROM grades WHERE submission_id = ?", (grade.submission_id,))
-        database.insert("grades", {**asdict(grade), "report": to_json(grade.report)})
+        database.insert("grades", asdict(grade))
         newest = database.row(
             f"{_WITH_GRADES} WHERE attempt_id = ? AND graded_at IS NOT NULL ORDER BY final DESC, sequence DESC LIMIT 1",
             (attempt.id,),

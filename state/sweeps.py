@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import events, runs
-from mlebench_console.state.database import Database, read_all, to_json
+from mlebench_console.state.database import Database, read_all, sql_list, to_json
 from mlebench_console.state.event_records import EventKind
-from mlebench_console.state.lifecycle import ENDED, LIVE, MEDALS, RunState, SweepState
+from mlebench_console.state.lifecycle import LIVE, MEDALS, RunState, SweepState
 from mlebench_console.state.records import Sweep, SweepCounts, SweepSpec
 
 
@@ -20,7 +20,6 @@ def create(
     sweep_id: str,
     name: str,
     spec: SweepSpec,
-    agent_folder: str,
     agent_version: str,
     concurrency: int,
     now: float,
@@ -35,8 +34,6 @@ def create(
     with database.transaction():
         if find(database, sweep_id) is not None:
             raise UsageProblem(f"there is already a sweep '{sweep_id}'", "", "Choose another name.")
-        agent = {"id": spec.agent_id, "version": agent_version, "folder": agent_folder, "first_used_at": now}
-        database.insert("agents", agent, or_ignore=True)
         database.insert(
             "sweeps",
             {
@@ -144,7 +141,7 @@ def all_sweeps(database: Database) -> list[Sweep]:
 
 def with_work(database: Database) -> list[Sweep]:
     """Read the sweeps that have queued or live runs, oldest first; others are not parsed."""
-    states = ", ".join(f"'{state}'" for state in sorted({*LIVE, RunState.QUEUED}))
+    states = sql_list({*LIVE, RunState.QUEUED})
     return database.records(
         Sweep,
         "SELECT * FROM sweeps WHERE EXISTS"
@@ -154,13 +151,11 @@ def with_work(database: Database) -> list[Sweep]:
 
 def counts(database: Database) -> dict[str, SweepCounts]:
     """Count every sweep's runs by their states."""
-    medals = ", ".join(f"'{medal}'" for medal in sorted(MEDALS))
-    ended = ", ".join(f"'{state}'" for state in sorted({*ENDED, RunState.QUEUED}))
     rows = database.rows(
         "SELECT sweep_id, COUNT(*) AS total, SUM(state = 'queued') AS queued,"
-        f" SUM(state NOT IN ({ended})) AS live, SUM(state = 'finished') AS finished,"
+        f" SUM(state IN ({sql_list(LIVE)})) AS live, SUM(state = 'finished') AS finished,"
         " SUM(state = 'failed') AS failed, SUM(state = 'stopped') AS stopped,"
-        f" SUM(state = 'finished' AND outcome IN ({medals})) AS medals,"
+        f" SUM(state = 'finished' AND outcome IN ({sql_list(MEDALS)})) AS medals,"
         " SUM(state = 'failed' AND failure_class = 'infrastructure') AS infrastructure,"
         " SUM(demo) AS demo"
         " FROM runs GROUP BY sweep_id"

@@ -121,7 +121,6 @@ def build(places: Places) -> None:
             sweep_id=NIGHT,
             name=NIGHT,
             spec=spec,
-            agent_folder="/agents/aide",
             agent_version="4f1c22d90aa1",
             concurrency=60,
             now=time.time() - 30 * HOUR,
@@ -190,7 +189,7 @@ def finish(
             database, attempt, submissions.Snapshot(1, at, 60.0, "ab" * 32, 84_213, "snapshots/1.csv")
         )
         added = submissions.of_attempt(database, attempt)[-1]
-        submissions.add_grade(database, Grade(added.id, at, "v1", score, True, outcome, "", {}), now=at)
+        submissions.add_grade(database, Grade(added.id, at, "v1", score, True, outcome, ""), now=at)
     transitions.agent_ended(database, attempt, EndReason.EXITED, exit_code=0, at=at, now=at)
     transitions.collected(database, attempt, now=at)
     transitions.finished(database, attempt, outcome, now=at)

@@ -20,6 +20,7 @@ from mlebench_console.foundation import files
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.conditions import MOST_OF_BUDGET, Amounts
 from mlebench_console.foundation.daemons import Log
+from mlebench_console.state import runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.usage import budgets, model_calls
 from mlebench_console.state.usage.budgets import SharedBudget
@@ -109,12 +110,12 @@ class SharedBudgets:
         """Write the notices of the live attempts, and remove those of budgets that were removed."""
         written, self._written = self._written, {}
         unwritable, self._unwritable = self._unwritable, set()
-        for attempt in budgets.attempts_at_work(self._database):
-            notice = self._notice(by_sweep.get(attempt.sweep_id, ()))
-            if attempt.id in written and not _is_due(written[attempt.id], notice):
-                self._written[attempt.id] = written[attempt.id]
+        for attempt, (directory, sweep_id) in runs.occupying_attempts(self._database).items():
+            notice = self._notice(by_sweep.get(sweep_id, ()))
+            if attempt in written and not _is_due(written[attempt], notice):
+                self._written[attempt] = written[attempt]
                 continue
-            path = self._state_dir / attempt.directory / protocol.SHARED_BUDGET
+            path = self._state_dir / directory / protocol.SHARED_BUDGET
             try:
                 if notice is None:
                     path.unlink(missing_ok=True)
@@ -123,11 +124,11 @@ class SharedBudgets:
             except FileNotFoundError:
                 continue  # its directory, in which it gets its first notice, is not written yet
             except OSError as problem:  # tried again in the next step, without delaying other attempts
-                self._unwritable.add(attempt.id)
-                if attempt.id not in unwritable:
-                    self._log(f"{protocol.SHARED_BUDGET} of attempt {attempt.id} can't be written", problem)
+                self._unwritable.add(attempt)
+                if attempt not in unwritable:
+                    self._log(f"{protocol.SHARED_BUDGET} of attempt {attempt} can't be written", problem)
             else:
-                self._written[attempt.id] = notice
+                self._written[attempt] = notice
 
     def _report(self, standing: BudgetStanding) -> None:
         """Record an event at 80 % of a budget and one when it is used up, each once until the budget is changed."""

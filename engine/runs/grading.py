@@ -7,17 +7,14 @@ graded again at growing intervals, or when an operator requests it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mlebench_console.competitions.grader import Grader, GradeResult
 from mlebench_console.competitions.judging import GradeRequest
 from mlebench_console.competitions.model import edition_named
-from mlebench_console.engine.datasets.prepared.descriptions import OBFUSCATED
 from mlebench_console.engine.grading.grader import report_on, request_for
 from mlebench_console.engine.grading.report import Report, standing_of
-from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.backoff import Backoff, is_due
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemons import Log
@@ -29,13 +26,6 @@ from mlebench_console.state.records import Attempt, Grade, Run, Submission, Swee
 
 # The time between attempts to grade grows with the time since grading first failed, within these bounds.
 _BACKOFF = Backoff(first=30.0, most=900.0)
-
-
-@dataclass(frozen=True)
-class _Work:
-    submission: Submission
-    request: GradeRequest
-    descriptions: str | None
 
 
 class LiveGrading:
@@ -57,7 +47,7 @@ class LiveGrading:
         self._clock = clock
         self._log = log
         self._at_once = at_once
-        self._working: dict[int, _Work] = {}
+        self._working: dict[int, tuple[Submission, GradeRequest]] = {}
         # When later submissions of attempts are due, by the monotonic clock; final ones are at once.
         self._next_at: dict[int, float] = {}
         self._results: deque[GradeResult] = deque()
@@ -81,8 +71,8 @@ class LiveGrading:
             every = self._sweep_of(submission).spec.conditions.grade_every_seconds
             self._next_at[submission.attempt_id] = now + every
             try:
-                work = self._work_on(submission)
-                self._working[self._grader.start(work.request)] = work
+                request = self._request_for(submission)
+                self._working[self._grader.start(request)] = submission, request
             except UnusableState:
                 raise  # not a problem of this submission: all wait until the state can be used again
             except Exception as error:  # noqa: BLE001 - isolated from the others, logged, shown, and tried again
@@ -96,17 +86,17 @@ class LiveGrading:
             del self._working[self._results.popleft().number]
 
     def _take(self, result: GradeResult) -> None:
-        work = self._working[result.number]
+        submission, request = self._working[result.number]
         if result.judgement is None:
             assert result.problem is not None
-            self._note_failure(work.submission, result.problem)
+            self._note_failure(submission, result.problem)
             return
         try:
-            self._keep(work, report_on(work.request, result.judgement, work.descriptions))
+            self._keep(submission, report_on(request, result.judgement))
         except UnusableState:
             raise  # the result is taken again when the state can be used
         except Exception as error:  # noqa: BLE001 - as above
-            self._note_failure(work.submission, error)
+            self._note_failure(submission, error)
 
     def _settle(self) -> list[Attempt]:
         """End the runs whose final submission is graded, and return the attempts that still wait for that."""
@@ -123,41 +113,37 @@ class LiveGrading:
         # Without a query where possible: thousands of runs may have a submission that is not due.
         if submission.attempt_id not in final and submission.attempt_id in self._next_at:
             return False
-        if any(work.submission.id == submission.id for work in self._working.values()):
+        if any(graded.id == submission.id for graded, _request in self._working.values()):
             return False
         retry_at = self._run_of(submission).grading_retry_at
         return is_due(retry_at, self._clock.now(), longest=_BACKOFF.most)
 
-    def _work_on(self, submission: Submission) -> _Work:
+    def _request_for(self, submission: Submission) -> GradeRequest:
         sweep = self._sweep_of(submission)
         run = self._run_of(submission)
-        attempt = runs.attempt(self._database, submission.attempt_id)
-        order = protocol.read_if_there(self._state_dir / attempt.directory / protocol.ORDER, Order)
         request = request_for(
             self._state_dir / submission.path,
             run.competition_id,
             data_dir=sweep.spec.data_dir,
             edition=edition_named(sweep.conditions.edition),
         )
-        descriptions = OBFUSCATED if order is not None and order.conditions.obfuscated else None
-        return _Work(submission, replace(request, sha256=submission.sha256), descriptions)
+        return replace(request, sha256=submission.sha256)
 
-    def _keep(self, work: _Work, report: Report) -> None:
+    def _keep(self, submission: Submission, report: Report) -> None:
         now = self._clock.now()
         grade = Grade(
-            work.submission.id,
+            submission.id,
             now,
             report.edition,
             report.score,
             report.valid_submission,
             standing_of(report),
             report.message,
-            report.to_dict(extended=True),
         )
         with self._database.transaction():
             submissions.add_grade(self._database, grade, now=now)
-            if submissions.is_current(self._database, work.submission.id):
-                transitions.grading_works(self._database, work.submission.attempt_id, now=now)
+            if submissions.is_current(self._database, submission.id):
+                transitions.grading_works(self._database, submission.attempt_id, now=now)
 
     def _note_failure(self, submission: Submission, error: Exception) -> None:
         """Record why a submission can't be graded now, and when to try again; this is not a verdict on it."""

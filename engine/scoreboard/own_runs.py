@@ -132,7 +132,7 @@ def _experiments(database: Database, *, with_members: bool = False) -> list[_Exp
         members = tuple(by_id[sweep_id] for sweep_id in experiment.sweep_ids)
         taken.update(experiment.sweep_ids)
         if members:
-            listed.append(_Experiment(experiment.id, experiment.note, members))
+            listed.append(_Experiment(experiment.id, "", members))
     if with_members:
         taken = {one.name for one in listed}
     alone = [_Experiment(sweep.id, sweep.note, (sweep,)) for sweep in by_id.values() if sweep.id not in taken]

@@ -182,7 +182,6 @@ class RequestDispatcher:
             launch,
             self._places,
             checks,
-            agent_folder=agent.folder,
             agent_version=version,
             now=now,
         )

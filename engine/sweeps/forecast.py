@@ -247,12 +247,12 @@ def past_runs(places: Places, agent_id: str) -> PastRuns:
         return PastRuns()
     with closing(database.open_for_reading(places.state_dir)) as state:
         past = runs.past_attempts(state, agent_id)
-        latest = [one.attempt_id for one in past[:_ATTEMPTS_MEASURED]]
+        latest = [attempt for attempt, _competition, _seconds in past[:_ATTEMPTS_MEASURED]]
         calls = [model_calls.of_attempt(state, attempt) for attempt in latest]
     seconds = defaultdict(list)
-    for one in past:
-        seconds[one.competition_id].append(one.seconds)
-    every = [one.seconds for one in past]
+    for _attempt, competition_id, lasted in past:
+        seconds[competition_id].append(lasted)
+    every = [lasted for _attempt, _competition, lasted in past]
     prices = model_prices(places.config_file)
     costs = [known_cost(uses, prices) for uses in calls if uses]
     return PastRuns(

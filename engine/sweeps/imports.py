@@ -161,7 +161,6 @@ class SweepImport:
             sweep_id=sweep_id,
             name=sweep_id,
             spec=spec,
-            agent_folder="",
             agent_version="",
             concurrency=1,
             members=[(run.competition_id, run.seed) for run in found],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from mlebench_console.competitions.model import edition_named
 from mlebench_console.engine import datasets as preparation
@@ -29,13 +28,12 @@ def create(
     places: Places,
     checks: Iterable[Check],
     *,
-    agent_folder: Path,
     agent_version: str,
     now: float,
 ) -> Sweep:
     """Create the sweep of a launch, its runs, and the preparations of missing datasets, if all `checks` are good.
 
-    `agent_version` is that of the snapshot taken of `agent_folder`.
+    `agent_version` is that of the snapshot taken of the agent's folder.
 
     Raises:
         Problem: the first reason why it can't be done; nothing is created then.
@@ -55,7 +53,6 @@ def create(
             sweep_id=_identifier(database, launch),
             name=launch.name or spec.agent_id,
             spec=spec,
-            agent_folder=str(agent_folder),
             agent_version=agent_version,
             concurrency=launch.concurrency,
             priority=launch.priority,

@@ -9,7 +9,6 @@ from mlebench_console.foundation.conditions import Budget
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import EventKind, ExperimentBudget
-from mlebench_console.state.lifecycle import OCCUPYING
 
 
 class BudgetScope(StrEnum):
@@ -31,18 +30,6 @@ class SharedBudget(Budget):
     scope: BudgetScope
     name: str
     told: float = 0.0
-
-
-@dataclass(frozen=True)
-class SharingAttempt:
-    """An attempt whose agent may be running, and the sweep whose budgets it shares."""
-
-    id: int
-    directory: str
-    sweep_id: str
-
-
-_OCCUPYING = ", ".join(f"'{state}'" for state in sorted(OCCUPYING))
 
 
 def all_budgets(database: Database) -> list[SharedBudget]:
@@ -103,12 +90,3 @@ def _append(
         events.append(database, now, kind, text, sweep_id=name)
     else:
         events.append(database, now, kind, f"experiment {name}: {text}", detail=ExperimentBudget(name))
-
-
-def attempts_at_work(database: Database) -> list[SharingAttempt]:
-    """Read the attempts whose agents may be running."""
-    return database.records(
-        SharingAttempt,
-        "SELECT attempts.id, directory, sweep_id FROM runs JOIN attempts ON attempts.run_id = runs.id"
-        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_OCCUPYING}) ORDER BY attempts.id",
-    )

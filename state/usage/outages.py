@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mlebench_console.state import events
-from mlebench_console.state.database import Database
+from mlebench_console.state.database import Database, sql_list
 from mlebench_console.state.event_records import EventKind, OutageChanged
 from mlebench_console.state.lifecycle import LIVE
 
@@ -123,10 +123,9 @@ def _does(status: int, *, is_reached: bool) -> str:
     return "breaks its answers off" if is_reached else "can't be reached"
 
 
-_LIVE = ", ".join(f"'{state}'" for state in sorted(LIVE))
 _OUTAGES = (
     "SELECT outages.*, COUNT(DISTINCT runs.id) AS runs, COUNT(DISTINCT CASE WHEN until IS NULL AND in_a_row > 0"
-    f" AND runs.state IN ({_LIVE}) AND attempts.number = runs.attempts THEN runs.id END) AS waiting"
+    f" AND runs.state IN ({sql_list(LIVE)}) AND attempts.number = runs.attempts THEN runs.id END) AS waiting"
     " FROM outages LEFT JOIN outage_calls ON outage_id = outages.id"
     " LEFT JOIN attempts ON attempts.id = attempt_id LEFT JOIN runs ON runs.id = run_id"
     " WHERE confirmed AND until IS NULL GROUP BY outages.id ORDER BY since, outages.id"

@@ -87,7 +87,6 @@ class World:
             sweep_id=sweep_id,
             name=sweep_id,
             spec=spec,
-            agent_folder=f"/agents/{agent}",
             agent_version="4f1c22d90aa1",
             concurrency=concurrency,
             now=NOW - began,
@@ -161,7 +160,7 @@ class World:
         snapshot = submissions.of_attempt(self.database, attempt_id)[-1]
         valid = standing not in (Outcome.INVALID, Outcome.NO_SUBMISSION)
         score = score if valid else None
-        grade = Grade(snapshot.id, NOW - ago + 2, "v1", score, valid, standing, message, {})
+        grade = Grade(snapshot.id, NOW - ago + 2, "v1", score, valid, standing, message)
         submissions.add_grade(self.database, grade, now=NOW - ago + 2)
 
     def code(

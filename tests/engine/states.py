@@ -21,7 +21,6 @@ def new_sweep(
         sweep_id=name,
         name=name,
         spec=spec,
-        agent_folder="",
         agent_version=agent_version,
         concurrency=concurrency,
         now=now,

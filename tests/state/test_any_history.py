@@ -159,7 +159,7 @@ class AnyHistory(RuleBasedStateMachine):
         submissions.add(self.database, attempt.id, snapshot)
         newest = submissions.of_attempt(self.database, attempt.id)[-1]
         score = None if standing is Outcome.INVALID else float(sequence)
-        verdict = Grade(newest.id, self.now, "v1", score, score is not None, standing, "", {})
+        verdict = Grade(newest.id, self.now, "v1", score, score is not None, standing, "")
         submissions.add_grade(self.database, verdict, now=self.now)
         submissions.add_grade(self.database, verdict, now=self.now)
         # What says the same as before is no news: the second grading of one file, or a second invalid file.

@@ -118,16 +118,10 @@ def test_a_late_grade_of_an_earlier_snapshot_does_not_change_where_the_run_stand
     for sequence in (1, 2):
         submissions.add(swept, attempt.id, Snapshot(sequence, 4, 1, f"{sequence}", 10, f"{sequence}.csv"))
     first, second = submissions.of_attempt(swept, attempt.id)
-    submissions.add_grade(
-        swept, Grade(second.id, 5, "v1", 0.9, True, Outcome.GOLD, "valid", {"score": 0.9}), now=5
-    )
-    submissions.add_grade(
-        swept, Grade(first.id, 6, "v1", 0.1, True, Outcome.BELOW_MEDIAN, "valid", {}), now=6
-    )
+    submissions.add_grade(swept, Grade(second.id, 5, "v1", 0.9, True, Outcome.GOLD, "valid"), now=5)
+    submissions.add_grade(swept, Grade(first.id, 6, "v1", 0.1, True, Outcome.BELOW_MEDIAN, "valid"), now=6)
     run = runs.get(swept, 1)
     assert (run.standing, run.score, run.valid) == (Outcome.GOLD, 0.9, True)
-    (kept,) = swept.records(Grade, "SELECT * FROM grades WHERE submission_id = ?", (second.id,))
-    assert kept.report == {"score": 0.9}
 
 
 def test_whether_an_attempt_has_an_event_is_known_without_those_of_all_others(swept: Database) -> None:

@@ -21,7 +21,6 @@ def create_sweep(
         sweep_id=sweep_id,
         name=sweep_id,
         spec=spec_of("dummy", "/agents", competitions, seeds, time_limit_seconds=60),
-        agent_folder="/agents/dummy",
         agent_version="1",
         concurrency=2,
         now=now,

@@ -44,7 +44,6 @@ def launched(state: Database, folder: Path, version: str) -> Sweep:
         sweep_id="s",
         name="s",
         spec=spec_of("mine", str(folder.parent), ("c",), 1, 60.0),
-        agent_folder=str(folder),
         agent_version=version,
         concurrency=1,
         now=1.0,

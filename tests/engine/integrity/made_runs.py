@@ -56,7 +56,6 @@ def add_run(database: Database, made: MadeRun, name: str) -> int:
         sweep_id=name,
         name=name,
         spec=spec,
-        agent_folder="/agents/dummy",
         agent_version="1",
         concurrency=1,
         now=1.0,

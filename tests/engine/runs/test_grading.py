@@ -70,7 +70,6 @@ class World:
             sweep_id="s",
             name="s",
             spec=spec,
-            agent_folder="/agents/dummy",
             agent_version="1",
             concurrency=1,
             now=1.0,
@@ -309,5 +308,5 @@ def test_submissions_that_are_not_due_cost_no_queries_of_their_own(
 
 def test_a_run_that_waits_for_its_grade_holds_no_slot_memory_or_gpu(world: World) -> None:
     assert runs.occupying_counts(world.state) == {}
-    assert runs.occupying_attempts(world.state) == set()
+    assert runs.occupying_attempts(world.state) == {}
     assert runs.live_counts(world.state) == {"s": 1}

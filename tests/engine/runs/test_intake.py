@@ -124,7 +124,7 @@ USAGE: dict[str, Any] = {"cpu_percent": None, "memory_bytes": 1, "disk_bytes": 2
 
 
 def grade_of(submission_id: int, score: float) -> Grade:
-    return Grade(submission_id, 15.0, "v1", score, True, Outcome.BELOW_MEDIAN, "", {})
+    return Grade(submission_id, 15.0, "v1", score, True, Outcome.BELOW_MEDIAN, "")
 
 
 def test_reports_are_taken_in_as_they_come_and_each_once(world: World) -> None:

@@ -143,7 +143,7 @@ def snapshot(database: Database, attempt_id: int, number: int, elapsed: float, s
     taken = submissions.Snapshot(number, 2.0 + elapsed, elapsed, "00", 1, f"{number}.csv")
     submissions.add(database, attempt_id, taken)
     newest = submissions.of_attempt(database, attempt_id)[-1].id
-    grade = Grade(newest, 3.0, "v1", 0.5, standing is not Outcome.INVALID, standing, "", {})
+    grade = Grade(newest, 3.0, "v1", 0.5, standing is not Outcome.INVALID, standing, "")
     submissions.add_grade(database, grade, now=3.0)
 
 

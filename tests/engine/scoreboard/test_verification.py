@@ -60,7 +60,7 @@ def finish_graded(state: Database, run: Run, data_dir: Path) -> Path:
     report = report_on(request, grade(request))
     number = submissions.of_attempt(state, attempt.id)[0].id
     standing = standing_of(report)
-    made = Grade(number, 3.0, "v1", report.score, report.valid_submission, standing, "", report.to_dict())
+    made = Grade(number, 3.0, "v1", report.score, report.valid_submission, standing, "")
     submissions.add_grade(state, made, now=3.0)
     transitions.finished(state, attempt.id, standing, now=4.0)
     return path

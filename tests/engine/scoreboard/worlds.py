@@ -33,7 +33,6 @@ def sweep(
         sweep_id=name,
         name=name,
         spec=spec,
-        agent_folder="/agents/dummy",
         agent_version=version,
         concurrency=2,
         now=now,
@@ -70,7 +69,7 @@ def finish(
         with database.transaction():
             submissions.set_final(database, attempt_id, 1)
         taken = submissions.of_attempt(database, attempt_id)[0].id
-        submissions.add_grade(database, Grade(taken, 3.0, "v1", score, True, outcome, "", {}), now=3.0)
+        submissions.add_grade(database, Grade(taken, 3.0, "v1", score, True, outcome, ""), now=3.0)
     transitions.finished(database, attempt_id, outcome, now=3.0)
 
 
