@@ -34,6 +34,7 @@ _JSON_COLUMNS = frozenset(
         "arguments",
         "findings",
         "hardware",
+        "problem_record",
         "problem_subject",
         "options",
         "spec",

@@ -55,9 +55,9 @@ def request(
         database.execute(
             "INSERT INTO datasets (competition_id, edition, state, options, requested_at, updated_at)"
             " VALUES (?, ?, 'waiting', ?, ?, ?) ON CONFLICT (competition_id, edition) DO UPDATE SET"
-            " state = 'waiting', problem_code = '', problem_what = '', problem_why = '', problem_next = '',"
-            " options = excluded.options, requested_at = excluded.requested_at,"
-            " updated_at = excluded.updated_at, failures = 0, failing_since = NULL, retry_at = NULL",
+            " state = 'waiting', problem_record = NULL, options = excluded.options,"
+            " requested_at = excluded.requested_at, updated_at = excluded.updated_at, failures = 0,"
+            " failing_since = NULL, retry_at = NULL",
             (competition_id, edition, to_json(options), now, now),
         )
         _set_steps(database, competition_id, edition, steps, StepState.WAITING)
@@ -129,13 +129,10 @@ def set_problem(
     database: Database, competition_id: str, edition: str, problem: ProblemRecord | None, *, now: float
 ) -> None:
     """Record a dataset's problem, or what it waits for, without changing its state; its subject is the competition."""
-    parts = ("",) * 4
-    if problem is not None:
-        parts = (problem.code, problem.what, problem.why, problem.next_step)
+    record = None if problem is None else to_json(problem.without_subject())
     database.execute(
-        "UPDATE datasets SET problem_code = ?, problem_what = ?, problem_why = ?, problem_next = ?, updated_at = ?"
-        " WHERE competition_id = ? AND edition = ?",
-        (*parts, now, competition_id, edition),
+        "UPDATE datasets SET problem_record = ?, updated_at = ? WHERE competition_id = ? AND edition = ?",
+        (record, now, competition_id, edition),
     )
 
 

@@ -447,7 +447,7 @@ class Dataset:
 
     Attributes:
         priority: among requested ones; higher goes first.
-        problem_code: the class of its problem, or of what it waits for; empty if there is none.
+        problem_record: its problem, or what it waits for; None if there is none.
         verification: the kind of its last verification; empty if there was none.
         failures: how often in a row it has failed for a temporary reason of its own.
         failing_since: since when it has been failing, or could not reach Kaggle.
@@ -463,10 +463,7 @@ class Dataset:
     requested_at: float | None = None
     prepared_at: float | None = None
     updated_at: float = 0.0
-    problem_code: str = ""
-    problem_what: str = ""
-    problem_why: str = ""
-    problem_next: str = ""
+    problem_record: ProblemRecord | None = None
     priority: int = 0
     verification: str = ""
     failures: int = 0
@@ -480,16 +477,14 @@ class Dataset:
         return self.competition_id, self.edition
 
     @property
-    def problem(self) -> ProblemRecord | None:
-        """Its problem, or what it waits for."""
-        if not self.problem_code:
-            return None
-        return ProblemRecord(self.problem_code, self.problem_what, self.problem_why, self.problem_next)
+    def problem_code(self) -> str:
+        """The class of its problem, or of what it waits for; empty if there is none."""
+        return "" if self.problem_record is None else self.problem_record.code
 
     @property
     def problem_text(self) -> str:
         """Its problem, or what it waits for, in one line; empty if there is none."""
-        return "" if self.problem is None else self.problem.in_one_line()
+        return "" if self.problem_record is None else self.problem_record.in_one_line()
 
 
 @dataclass(frozen=True)

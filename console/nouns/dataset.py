@@ -217,14 +217,7 @@ def on_disk(row: DatasetRow, data_dir: Path) -> DatasetRow:
             return replace(row, dataset=absent, folder=root, raw=folder.has_raw_data)
         demo = is_demo(folder) or row.is_demo
     except DataProblem as problem:  # of this one alone
-        record = problem.record
-        unread = replace(
-            absent,
-            problem_code=record.code,
-            problem_what=record.what,
-            problem_why=record.why,
-            problem_next=record.next_step,
-        )
+        unread = replace(absent, problem_record=problem.record)
         return replace(row, dataset=unread, folder=root)
     prepared = replace(known, state=DatasetState.PREPARED, demo=demo)
     return replace(row, dataset=prepared, folder=root, raw=folder.has_raw_data)

@@ -243,7 +243,7 @@ class DatasetQueue:
                     record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
             except DataProblem as problem:  # concerns this dataset only
                 why = problem.record.without_subject()
-                if found is None or (found.state, found.problem) != (DatasetState.FAILED, why):
+                if found is None or (found.state, found.problem_record) != (DatasetState.FAILED, why):
                     state = DatasetState.FAILED
                     datasets.set_state(self._database, competition_id, edition, state, now=now, problem=why)
 

@@ -75,7 +75,7 @@ class DatasetRecords:
 
     def waits(self, dataset: Dataset, why: Problem) -> None:
         """Record why it still waits."""
-        if dataset.problem != why.record:
+        if dataset.problem_record != why.record:
             with self._database.transaction():
                 self._set_problem(dataset, why.record)
 

@@ -164,7 +164,9 @@ class Outage:
         state = database.open_for_reading(self.places.state_dir)
         try:
             found = datasets.all_datasets(state)
-            failed = [f"{each.competition_id}: {each.problem}" for each in found if _has_failed(each.state)]
+            failed = [
+                f"{each.competition_id}: {each.problem_record}" for each in found if _has_failed(each.state)
+            ]
             assert not failed, f"{failed}, after {Counter(self.kills)}"
             done = {each.competition_id for each in found if each.state is DatasetState.PREPARED}
         finally:
