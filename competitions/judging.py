@@ -44,6 +44,7 @@ Outcome = Literal["scored", "no_file", "not_csv", "too_large", "rejected", "grad
 _BLOCK = 1 << 20
 _ABOUT_A_ROW = re.compile(r"(?:^|\. )Row \d")
 VALID = "The submission is valid."
+SCORE_DECIMALS = 5
 _EMPTY = "The file is empty: it has no header and no rows."
 
 
@@ -84,12 +85,25 @@ class Judgement:
         score: in full precision; None unless the outcome is `scored`, and where only the form was checked.
         message: for the submission's author; says nothing about the answers.
         detail: a traceback for the operator when the grader itself failed.
+        rounded: the score as reports have it; None without a score.
     """
 
     outcome: Outcome
     score: float | None
     message: str
     detail: str = ""
+    rounded: float | None = None
+
+    @classmethod
+    def scored(cls, score: float, message: str = VALID) -> Judgement:
+        """Return the verdict on a graded submission.
+
+        Args:
+            score: as the metric returns it: numpy rounds an `np.float64` by another rule than Python rounds a float,
+                and MLE-bench rounds what its metric returns.
+            message: for the submission's author.
+        """
+        return cls("scored", float(score), message, rounded=float(round(score, SCORE_DECIMALS)))
 
 
 def judge(request: GradeRequest) -> Judgement:
@@ -128,7 +142,7 @@ def judge(request: GradeRequest) -> Judgement:
             stand_in=stand_in,
         )
         try:
-            score = float(task.grade(case))
+            score = task.grade(case)
         except InvalidSubmission as error:  # the message may read the file again, to quote from it
             return Judgement("rejected", None, _message(error, source, table))
     except NoSubmission as error:
@@ -154,7 +168,7 @@ def judge(request: GradeRequest) -> Judgement:
         return Judgement("scored", None, VALID)
     if math.isnan(score) and request.edition == "corrected":
         return Judgement("rejected", None, "The metric is not defined for these predictions (NaN).")
-    return Judgement("scored", score, VALID)
+    return Judgement.scored(score)
 
 
 def _is_empty(table: pd.DataFrame) -> bool:

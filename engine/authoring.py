@@ -30,7 +30,6 @@ from mlebench_console.competitions.model import EDITIONS, Competition, Edition, 
 from mlebench_console.competitions.task import line_at_fault
 from mlebench_console.engine.checks import Check, Health
 from mlebench_console.engine.datasets.preparing import prepare
-from mlebench_console.engine.grading.report import SCORE_DECIMALS
 from mlebench_console.engine.images.building import PACKAGES_OF_THE_GRADER
 from mlebench_console.foundation.files import write_json
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
@@ -257,7 +256,7 @@ class _EditionCheck:
                     " files.gold_submission",
                 )
             return
-        medal = cut.medal(round(best.score, SCORE_DECIMALS))
+        medal = cut.medal(best.rounded)
         if medal != "gold":
             yield _failed(
                 "perfect submission",
@@ -277,7 +276,7 @@ class _EditionCheck:
                 f"it scores {sample.score:g}, better than a perfect one: metric.direction is wrong",
             )
         else:
-            medal = cut.medal(round(sample.score, SCORE_DECIMALS))
+            medal = cut.medal(sample.rounded)
             worth = f", {medal}: are the cut-offs right?" if medal else ""
             result = _warning if medal else _ok
             yield result("sample submission", f"it scores {sample.score:g}{worth}")

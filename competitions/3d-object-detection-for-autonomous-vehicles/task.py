@@ -126,7 +126,7 @@ def _with_confidence(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**{COLUMN: texts})
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean over samples and IoU thresholds of the classes' mean average precision."""
     predicted, truth = detections.predicted_and_true_masks(case, "Id", COLUMN, FORM)
     confidence, boxes, true_boxes = predicted.numbers[:, 0], predicted.numbers[:, 1:], truth.numbers[:, 1:]
@@ -151,8 +151,8 @@ def grade(case: Grading) -> float:
     classes = np.bincount(sample[asked], minlength=len(case.answers))
     sums = np.bincount(sample[asked], weights=precision[asked], minlength=len(case.answers))
     if not case.corrected and (classes == 0).any():
-        return float("nan")
-    return float((sums / np.maximum(classes, 1)).mean())
+        return np.float64("nan")
+    return np.float64((sums / np.maximum(classes, 1)).mean())
 
 
 def _are_boxes(boxes: Numbers) -> Mask:

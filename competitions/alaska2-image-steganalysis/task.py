@@ -4,6 +4,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from mlebench_console.competitions.kit import checks, metrics, placing, splits
@@ -63,10 +64,10 @@ def _secret(job: Preparation, covers: Sequence[RawPath]) -> bytes:
     return digest.digest()
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the ROC AUC with the part up to a true positive rate of 0.4 counted twice."""
     checks.columns_present(case.submission, ["Id", "Label"])
     rows = checks.matched_rows(case.submission, case.answers, "Id")
     scores = checks.numbers(case.submission, "Label", spelt="refused")[rows]
     truth = case.answers["Label"].to_numpy()
-    return metrics.banded_auc(truth, scores, edges=(0, 0.4, 1), weights=(2, 1))
+    return np.float64(metrics.banded_auc(truth, scores, edges=(0, 0.4, 1), weights=(2, 1)))

@@ -71,7 +71,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
         return tables.read_csv(stream, text=("sentence",) if data.corrected else None)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean number of edits; edition corrected reads every sentence as text, even one such as "NA"."""
     checks.columns_present(case.submission, ["id", "sentence"])
     submission, answers = case.verbatim("sentence")
@@ -81,4 +81,4 @@ def grade(case: Grading) -> float:
     if len(given[longest]) > LONGEST:
         raise InvalidSubmission(f"Row {longest + 1}: sentence is longer than {LONGEST:,} characters.")
     distances = edit_distances(checks.texts(answers, "sentence"), [given[row] for row in rows])
-    return float(distances.mean())
+    return np.float64(distances.mean())

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from mlebench_console.competitions.kit import checks, placing
 from mlebench_console.competitions.kit.metrics.texts import edit_distances
 from mlebench_console.competitions.kit.tables import labelled_table
@@ -27,11 +29,13 @@ def prepare(job: Preparation) -> None:
         placing.place(job, [(raw / name, job.public / folder / name) for name in names], folder)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean edit distance; edition v1 reads an empty cell as the word nan."""
     checks.columns_present(case.submission, ["image_id", "InChI"])
     rows = checks.matched_rows(case.submission, case.answers, "image_id")
     table = case.source.read(text=("InChI",)) if case.corrected else case.submission
     cells = table["InChI"].tolist()
     predicted = [str(cells[row]) for row in rows]
-    return float(edit_distances([str(cell) for cell in case.answers["InChI"].tolist()], predicted).mean())
+    return np.float64(
+        edit_distances([str(cell) for cell in case.answers["InChI"].tolist()], predicted).mean()
+    )

@@ -46,7 +46,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
     return data.table("test.csv", columns=("id", "type")).assign(**{TARGET: 0.0})
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean log error over types; edition v1 counts repeated ids again and has no floor."""
     checks.columns_present(case.submission, ["id", TARGET])
     answers = case.read_answers(columns=("id", "type", TARGET))
@@ -59,4 +59,4 @@ def grade(case: Grading) -> float:
     predicted = checks.numbers(case.submission, TARGET, spelt="python")[given]
     errors = np.abs(checks.numbers(answers, TARGET)[rows] - predicted)
     types = pd.factorize(answers["type"])[0][rows]
-    return mean_log_error(errors, types, floor=FLOOR if case.corrected else 0.0)
+    return np.float64(mean_log_error(errors, types, floor=FLOOR if case.corrected else 0.0))

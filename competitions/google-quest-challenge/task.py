@@ -54,7 +54,7 @@ def _swapped(split: splits.Split, groups: npt.NDArray[np.intp], incoming: int, o
     return splits.Split(np.insert(train, train_at, outs), np.insert(test, test_at, ins))
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean of the ratings' rank correlations; edition v1 pairs rows by the rank of their ids."""
     targets = [name for name in case.answers.columns if name != "qa_id"]
     checks.columns_exactly(case.submission, ["qa_id", *targets])
@@ -63,11 +63,11 @@ def grade(case: Grading) -> float:
         rows = checks.matched_rows(case.submission, case.answers, "qa_id")
         given = checks.numbers(case.submission, targets)[rows]
         scores = [spearman(case.answers[name].to_numpy(), given[:, i]) for i, name in enumerate(targets)]
-        return float(np.nan_to_num(scores, nan=0.0).mean())  # a constant column scores 0
+        return np.float64(np.nan_to_num(scores, nan=0.0).mean())  # a constant column scores 0
     submission, answers = (
         table.iloc[checks.sorted_rows(table, "qa_id")] for table in (case.submission, case.answers)
     )
-    return float(np.mean([_lax_spearman(answers[name], submission[name]) for name in targets]))
+    return np.float64(np.mean([_lax_spearman(answers[name], submission[name]) for name in targets]))
 
 
 def _lax_spearman(truth: pd.Series, given: pd.Series) -> float:

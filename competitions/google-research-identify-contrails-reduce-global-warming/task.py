@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pandas as pd
 
 from mlebench_console.competitions.kit import checks, placing, splits
@@ -50,7 +51,7 @@ def _answer(job: Preparation, name: str) -> dict[str, str | int]:
     return {"record_id": name, "encoded_pixels": code or EMPTY, "height": height, "width": width}
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the Dice score of all predicted and all true pixels together; NaN when there are neither."""
     checks.columns_present(case.submission, ["record_id", "encoded_pixels"])
     sizes = case.answers["height"] * case.answers["width"]
@@ -59,4 +60,6 @@ def grade(case: Grading) -> float:
         case, "record_id", predicted=column, true=column, sizes=sizes, empty=EMPTY
     )
     total = int(truth.areas().sum() + predicted.areas().sum())
-    return 2 * int(run_lengths.overlaps(truth, predicted).sum()) / total if total else float("nan")
+    return np.float64(
+        2 * int(run_lengths.overlaps(truth, predicted).sum()) / total if total else float("nan")
+    )

@@ -2,6 +2,7 @@
 
 from datetime import date, timedelta
 
+import numpy as np
 import pandas as pd
 
 from mlebench_console.competitions.kit import checks, metrics, placing, tables
@@ -50,7 +51,7 @@ def prepare(job: Preparation) -> None:
     placing.place_tree(job, job.source("images"), job.public / "images", "images")
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return MAP@12; edition v1 pairs customers by rank and compares numbers without leading zeros."""
     submission, answers = case.verbatim("customer_id", "prediction")
     if case.corrected:
@@ -77,7 +78,7 @@ def grade(case: Grading) -> float:
     # only the scored guesses need splitting; rows after the last answer are not scored
     cells = submission["prediction"].tolist()[: len(truth)]
     guesses = [str(cell).split(" ", GUESSES)[:GUESSES] for cell in cells]
-    return metrics.map_at_k(truth, guesses, GUESSES)
+    return np.float64(metrics.map_at_k(truth, guesses, GUESSES))
 
 
 def _lacking(case: Grading, given: pd.Series, wanted: pd.Series, count: int) -> str:

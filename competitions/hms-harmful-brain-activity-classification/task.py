@@ -45,7 +45,7 @@ def prepare(job: Preparation) -> None:
             placing.place_named(job, files, job.source(f"train_{kind}"), job.public / f"{name}_{kind}")
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean divergence of predicted from true shares of votes, which edition v1 pairs by sorting."""
     if case.corrected:
         checks.columns_present(case.submission, [LABEL, *VOTES])
@@ -61,7 +61,7 @@ def grade(case: Grading) -> float:
         votes = case.answers[VOTES].to_numpy(dtype=np.float64)[answers_order]
     with np.errstate(invalid="ignore"):  # a window without any vote has NaN shares, which add nothing
         shares = votes / votes.sum(axis=1, keepdims=True)
-    return float(divergences(shares, given, clip=CLIP).mean())
+    return np.float64(divergences(shares, given, clip=CLIP).mean())
 
 
 def _sorted_alike(given: pd.Series, asked: pd.Series) -> tuple[checks.Positions, checks.Positions]:

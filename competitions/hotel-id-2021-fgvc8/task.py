@@ -1,5 +1,6 @@
 """Hotel-ID 2021: a row split of room photos, scored by MAP@5 of ranked hotel ids."""
 
+import numpy as np
 import pandas as pd
 
 from mlebench_console.competitions.kit import checks, metrics, placing
@@ -34,7 +35,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
     return data.sample().assign(hotel_id=0)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return MAP@5: edition v1 compares the text between single blanks, edition corrected numbers."""
     checks.columns_present(case.submission, ["image", "hotel_id"])
     rows = checks.matched_rows(case.submission, case.answers, "image")
@@ -43,7 +44,7 @@ def grade(case: Grading) -> float:
         guesses = _hotels(case.source.read(text=("hotel_id",))["hotel_id"].tolist())
     else:
         guesses = [str(cell).split(" ") for cell in case.submission["hotel_id"].tolist()]
-    return metrics.map_at_k(truth, [guesses[row] for row in rows], GUESSES)
+    return np.float64(metrics.map_at_k(truth, [guesses[row] for row in rows], GUESSES))
 
 
 def _hotels(cells: list[str]) -> list[list[str]]:

@@ -47,11 +47,11 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
     return data.sample()[["id"]].merge(sizes, on="id", how="left").assign(encoding="")
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean Dice of the images; two empty masks agree."""
     checks.columns_present(case.submission, ["id", "predicted"])
     sizes = case.answers["width_pixels"] * case.answers["height_pixels"]
     predicted, truth = run_lengths.predicted_and_true_masks(
         case, "id", predicted="predicted", true="encoding", sizes=sizes, missing_ok=True
     )
-    return float(np.nan_to_num(run_lengths.dice(truth, predicted), nan=1.0).mean())
+    return np.float64(np.nan_to_num(run_lengths.dice(truth, predicted), nan=1.0).mean())

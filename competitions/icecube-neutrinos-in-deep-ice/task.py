@@ -35,7 +35,7 @@ def prepare(job: Preparation) -> None:
         placing.place_named(job, files, pulses, job.public / name)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean angle in radians between true and predicted direction."""
     checks.columns_exactly(case.submission, [ID, *ANGLES])
     rows = checks.matched_rows(case.submission, case.answers, ID)
@@ -45,7 +45,7 @@ def grade(case: Grading) -> float:
             raise checks.InvalidCell(0, name, column.iloc[0], "is not a number", "an angle in radians")
     given = checks.numbers(case.submission, ANGLES, spelt="refused")
     azimuth, zenith = ((case.answers[name].to_numpy(), given[rows, k]) for k, name in enumerate(ANGLES))
-    return float(angles_between(azimuth, zenith).mean())
+    return np.float64(angles_between(azimuth, zenith).mean())
 
 
 def angles_between(azimuth: tuple[Numbers, Numbers], zenith: tuple[Numbers, Numbers]) -> Numbers:

@@ -6,6 +6,7 @@ import tarfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
+import numpy as np
 import pandas as pd
 
 from mlebench_console.competitions.kit import archives, checks, placing
@@ -114,7 +115,7 @@ def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
                     ) from error
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the edits between predicted and true gestures per true gesture; v1 refuses an empty list."""
     checks.columns_present(case.submission, [ID, TARGET])
     rows = checks.matched_rows(case.submission, case.answers, ID)
@@ -123,7 +124,7 @@ def grade(case: Grading) -> float:
     with checks.reading_answers():
         true = _gestures(case.answers[TARGET])
     edits = sequence_distances(true, [predicted[row] for row in rows])
-    return float(edits.sum() / sum(map(len, true)))
+    return np.float64(edits.sum() / sum(map(len, true)))
 
 
 def _gestures(cells: pd.Series) -> list[list[int]]:

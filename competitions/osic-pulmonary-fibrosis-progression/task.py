@@ -55,7 +55,7 @@ def _every_week(job: Preparation, test: pd.DataFrame, low: int, high: int) -> pd
     return answers.assign(Patient_Week=answers["Patient"] + "_" + answers["Weeks"].map(str), Confidence=100)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean likelihood of the scored visits; edition v1 ignores those that a submission leaves out."""
     checks.columns_present(case.submission, [ID, "FVC", "Confidence"])
     visits = np.arange(len(case.answers)) if case.form_only else _scored(case.answers)
@@ -68,9 +68,11 @@ def grade(case: Grading) -> float:
         capacity, deviation = _as_read(case.submission)[given].T
         deviation = np.where(np.isnan(deviation), 0.0, deviation)
         if not len(visits):
-            return float("nan")
+            return np.float64("nan")
     truth = checks.numbers(case.answers, "FVC", missing_ok=True)[visits]
-    return laplace_log_likelihood(truth, capacity, deviation, least_deviation=70, greatest_error=1000)
+    return np.float64(
+        laplace_log_likelihood(truth, capacity, deviation, least_deviation=70, greatest_error=1000)
+    )
 
 
 def _scored(answers: pd.DataFrame) -> Positions:

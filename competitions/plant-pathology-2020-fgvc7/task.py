@@ -1,5 +1,7 @@
 """Plant Pathology 2020: a row split of renamed leaf photos, scored by the mean ROC AUC of four states."""
 
+import numpy as np
+
 from mlebench_console.competitions.kit import checks, metrics, placing, tables
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.task import Grading, Preparation
@@ -24,9 +26,9 @@ def prepare(job: Preparation) -> None:
     )
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean area under the ROC curve of any finite scores; other columns are refused."""
     checks.columns_exactly(case.submission, ["image_id", *STATES])
     rows = checks.matched_rows(case.submission, case.answers, "image_id")
     scores = checks.numbers(case.submission, STATES, spelt="python")[rows]
-    return metrics.mean_column_auc(case.answers[STATES].to_numpy(), scores)
+    return np.float64(metrics.mean_column_auc(case.answers[STATES].to_numpy(), scores))

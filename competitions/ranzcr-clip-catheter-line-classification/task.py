@@ -1,5 +1,7 @@
 """RANZCR CLiP: a row split of chest X-rays with exclusive and other findings, scored by mean ROC AUC."""
 
+import numpy as np
+
 from mlebench_console.competitions.kit import placing, tables
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.kit.tasks import graders
@@ -34,6 +36,8 @@ def _targets(corrected: bool) -> list[str]:
     return FINDINGS + OMITTED if corrected else FINDINGS
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean over findings of the area under the ROC curve."""
-    return graders.column_auc(case, id_column="StudyInstanceUID", targets=_targets(case.corrected))
+    return np.float64(
+        graders.column_auc(case, id_column="StudyInstanceUID", targets=_targets(case.corrected))
+    )

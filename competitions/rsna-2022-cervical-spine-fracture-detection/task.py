@@ -103,7 +103,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
     return data.sample().assign(fractured=0)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the weighted log loss: the mean over studies in edition v1, over all rows in edition corrected."""
     checks.columns_present(case.submission, ["row_id", "fractured"])
     rows = checks.matched_rows(case.submission, case.answers, "row_id")
@@ -113,6 +113,6 @@ def grade(case: Grading) -> float:
     weights = np.where(parts[2] == "patient_overall", 7, 1) * np.where(truth == 1, 2, 1)
     losses = weights * metrics.log_losses(truth, predicted, clip=CLIP)
     if case.corrected:
-        return float(losses.sum() / weights.sum())
+        return np.float64(losses.sum() / weights.sum())
     study = pd.factorize(parts[0])[0]
-    return float((np.bincount(study, losses) / np.bincount(study, weights)).mean())
+    return np.float64((np.bincount(study, losses) / np.bincount(study, weights)).mean())

@@ -28,7 +28,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
     return data.sample().assign(cancer=0)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Probabilistic F1 of probabilities clipped to 0 and 1; edition v1 scores a missing one with 0."""
     checks.columns_present(case.submission, ["prediction_id", "cancer"])
     rows = checks.matched_rows(case.submission, case.answers, "prediction_id")
@@ -42,6 +42,6 @@ def grade(case: Grading) -> float:
     if (predicted < 0).all():
         raise InvalidSubmission("Every cancer value is negative; expected probabilities from 0 to 1.")
     if np.isnan(predicted).any():
-        return 0.0
+        return np.float64(0.0)
     truth = checks.whole_numbers(case.answers, "cancer")
-    return metrics.probabilistic_f1(truth, predicted.clip(0, 1))
+    return np.float64(metrics.probabilistic_f1(truth, predicted.clip(0, 1)))

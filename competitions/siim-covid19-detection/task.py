@@ -51,7 +51,7 @@ def prepare(job: Preparation) -> None:
     placing.place_trees(job, folders, "studies")
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean average precision over labels; edition corrected uses PASCAL VOC's definition."""
     predicted, truth = detections.predicted_and_true_masks(case, "id", COLUMN, FORM)
     labels, true_label = np.unique(truth.names.astype(str), return_inverse=True)
@@ -72,14 +72,14 @@ def grade(case: Grading) -> float:
     true_boxes = detection.Boxes(true_group, true_label, truth.numbers[:, 1:])
     hits = detection.hits(found, true_boxes, above=MIN_IOU)
     if case.corrected:
-        return detection.mean_precision(hits, found, true_boxes)
+        return np.float64(detection.mean_precision(hits, found, true_boxes))
     scores = []
     for code, count in enumerate(np.bincount(true_label)):
         of_label = label == code
         concerned = np.union1d(row[of_label], truth.row[true_label == code])
         missed, untouched = count - hits[of_label].sum(), len(case.answers) - len(concerned)
         scores.append(_with_pseudo_pairs(hits[of_label], confidence[of_label], missed, untouched))
-    return float(np.mean(scores))
+    return np.float64(np.mean(scores))
 
 
 def _with_pseudo_pairs(hits: Hits, confidence: Numbers, missed: int, untouched: int) -> float:

@@ -62,7 +62,7 @@ def _track(job: Preparation, path: RawPath) -> pd.DataFrame:
     return pandas2.with_former_floats(table, path).assign(tripId=f"{drive}-{phone}")[COLUMNS]
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean over trips of the average of the median and the 95th percentile of the distances.
 
     Edition v1 pairs the points of a trip in file order; edition corrected pairs them by time.
@@ -83,7 +83,7 @@ def grade(case: Grading) -> float:
     latitude, longitude = ((truth[:, axis], given[:, axis]) for axis in (0, 1))
     distances = great_circle(latitude, longitude, radius=EARTH)
     trips = pd.Series(distances).groupby(case.answers["tripId"].to_numpy(), sort=False)
-    return float(np.mean([np.quantile(points.to_numpy(), [0.5, 0.95]).mean() for _, points in trips]))
+    return np.float64(np.mean([np.quantile(points.to_numpy(), [0.5, 0.95]).mean() for _, points in trips]))
 
 
 def _keyed(table: pd.DataFrame) -> pd.DataFrame:

@@ -127,7 +127,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
     return sample.assign(keep=place[2].astype(int) < measured)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean over three targets of the root mean squared error at measured positions.
 
     Edition v1 selects the submission's rows by the positions of measured rows in the answers' file, which is
@@ -150,4 +150,4 @@ def grade(case: Grading) -> float:
         )
         for name in SCORED
     ]
-    return float(np.mean(errors))
+    return np.float64(np.mean(errors))

@@ -28,7 +28,7 @@ def prepare(job: Preparation) -> None:
     archives.extract_as(job, archive, targets)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean over images of the share of IoU thresholds that a mask passes."""
     checks.columns_exactly(case.submission, ["id", "rle_mask"])
     predicted, truth = run_lengths.predicted_and_true_masks(
@@ -40,4 +40,4 @@ def grade(case: Grading) -> float:
         common, claimed = np.where(claimed == 0, salt, common), np.where(claimed == 0, PIXELS, claimed)
     iou = common / np.maximum(salt + claimed - common, 1)
     passed = (iou[:, None] > THRESHOLDS).mean(axis=1)
-    return float(np.where(salt == 0, predicted.areas() == 0, passed).mean())
+    return np.float64(np.where(salt == 0, predicted.areas() == 0, passed).mean())

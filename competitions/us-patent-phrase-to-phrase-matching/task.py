@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
     labelled_table.write_parts(job, train, test, hidden=["score"], sample=sample)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the correlation of similarities; edition v1 gives NaN where edition corrected refuses."""
     checks.columns_present(case.submission, ["id", "score"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
@@ -31,4 +31,4 @@ def grade(case: Grading) -> float:
     predicted = checks.numbers(case.submission, "score", missing_ok=lax, infinite_ok=lax, spelt="refused")
     if case.corrected and (predicted == predicted[0]).all():
         raise InvalidSubmission("score is the same in every row; no correlation is defined for that.")
-    return pearson(checks.numbers(case.answers, "score"), predicted[rows])
+    return np.float64(pearson(checks.numbers(case.answers, "score"), predicted[rows]))

@@ -58,7 +58,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
     return data.sample().assign(Predicted="", width=width, height=height)
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """F0.5 of the inked pixels; rows are paired by position."""
     checks.columns_exactly(case.submission, COLUMNS)
     checks.row_count(case.submission, case.answers, "Id")
@@ -76,4 +76,4 @@ def grade(case: Grading) -> float:
     hits = run_lengths.overlaps(truth, predicted)
     weighted = (1 + BETA_SQUARED) * hits
     below = BETA_SQUARED * truth.areas() + predicted.areas()  # equals weighted + 0.25 misses + false alarms
-    return float(np.divide(weighted, below, out=np.zeros(len(below)), where=below > 0).mean())
+    return np.float64(np.divide(weighted, below, out=np.zeros(len(below)), where=below > 0).mean())

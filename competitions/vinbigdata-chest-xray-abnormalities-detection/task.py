@@ -76,7 +76,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
     return tables.filled(images, dict(zip(COORDINATES, (0.0, 0.0, 1.0, 1.0), strict=True)))
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return the mean over classes of the average precision; edition v1 keeps MLE-bench's reading of boxes and ids."""
     checks.columns_present(case.submission, ["image_id", COLUMN])
     given, wanted = case.submission["image_id"], case.answers["image_id"]
@@ -101,8 +101,8 @@ def grade(case: Grading) -> float:
     true_boxes = case.answers[COORDINATES].to_numpy(dtype=np.float64)
     truth = CocoBoxes(true_group, true_label, true_boxes, np.arange(len(wanted)))
     if case.corrected:
-        return detection.mean_precision(detection.hits(found, truth, above=MIN_IOU), found, truth)
-    return _coco_score(found, truth)
+        return np.float64(detection.mean_precision(detection.hits(found, truth, above=MIN_IOU), found, truth))
+    return np.float64(_coco_score(found, truth))
 
 
 @dataclass(frozen=True)

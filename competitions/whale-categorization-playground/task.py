@@ -46,7 +46,7 @@ def _in_test(job: Preparation, whales: pd.Series) -> npt.NDArray[np.bool_]:
     return in_test
 
 
-def grade(case: Grading) -> float:
+def grade(case: Grading) -> np.float64:
     """Return MAP@5 over photos; in edition v1 each single blank separates two guesses."""
     check = checks.columns_present if case.corrected else checks.columns_exactly
     check(case.submission, ["Image", "Id"])
@@ -54,4 +54,4 @@ def grade(case: Grading) -> float:
     cells = case.submission["Id"].to_numpy(dtype=object)[rows]
     blank = None if case.corrected else " "
     guesses = [cell.split(blank) if isinstance(cell, str) else [] for cell in cells]
-    return metrics.map_at_k([{whale} for whale in case.answers["Id"]], guesses, GUESSES)
+    return np.float64(metrics.map_at_k([{whale} for whale in case.answers["Id"]], guesses, GUESSES))

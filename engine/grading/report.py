@@ -12,8 +12,6 @@ from mlebench_console.competitions.medals import Medal
 from mlebench_console.competitions.model import Competition, Edition
 from mlebench_console.state.lifecycle import Outcome as Standing
 
-SCORE_DECIMALS = 5
-
 # The outcome of grading; the last two are not verdicts: the dataset is missing, or the grader failed.
 ReportOutcome = Literal[Outcome, "not_prepared", "not_graded"]
 
@@ -102,7 +100,7 @@ def make_report(
     descriptions: str = "unknown",
 ) -> Report:
     """Return the report on a judgement, with the medal cut-offs and what the score earns."""
-    score = None if judgement.score is None else round(judgement.score, SCORE_DECIMALS)
+    score = judgement.rounded
     cut = competition.thresholds
     medal = cut.medal(score)
     return Report(

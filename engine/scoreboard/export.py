@@ -742,7 +742,11 @@ def report_of(trial: Trial, earned: frozenset[Measure], edition: str, run_id: st
     message = trial.text if trial.earned is not None else f"counted as no medal (padding): {trial.text}"
     judgement = Judgement("no_file", None, message)
     if Measure.VALID in earned:
-        judgement = Judgement("scored", trial.score, message)
+        judgement = (
+            Judgement("scored", None, message)
+            if trial.score is None
+            else Judgement.scored(trial.score, message)
+        )
     elif Measure.SUBMISSION in earned:
         judgement = Judgement("rejected", None, message)
     made = make_report(

@@ -21,6 +21,7 @@ class Case:
     submission: Path
     expect: str
     score: float | None
+    rounded: float | None
     answers: Path | None
     unstable: bool
 
@@ -57,6 +58,7 @@ class Vector:
                 submission=self.folder / "submissions" / values["submission"],
                 expect=values["expect"],
                 score=values.get("score"),
+                rounded=values.get("rounded"),
                 answers=self.folder / values["answers"] if "answers" in values else None,
                 unstable=values.get("unstable", False),
             )

@@ -52,7 +52,7 @@ def test_a_report_survives_its_own_json(data_dir: Path, gold: Path) -> None:
 
 def test_scores_have_five_decimals_and_medals_go_by_them() -> None:
     competition = get("leaf-classification")  # gold at 0.0, lower is better
-    report = make_report(competition, Judgement("scored", 4.9e-6, "valid"), Path("s.csv"), "v1", "now")
+    report = make_report(competition, Judgement.scored(4.9e-6, "valid"), Path("s.csv"), "v1", "now")
     assert report.score == 0.0
     assert report.gold_medal
 

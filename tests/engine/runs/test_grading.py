@@ -147,7 +147,7 @@ def test_a_run_whose_grader_is_killed_again_and_again_waits_longer_and_longer_an
 def test_a_run_is_finished_as_soon_as_grading_works_again(world: World, grader: StandInGrader) -> None:
     live = world.grading(grader)
     step(live)
-    grader.answer = Judgement("scored", 0.9, "")
+    grader.answer = Judgement.scored(0.9, "")
     step(live)
     assert world.run().state is RunState.GRADING
     world.clock.moment += 31
@@ -161,7 +161,7 @@ def test_a_request_grades_at_once_what_would_wait_also_after_a_restart_of_the_en
     world: World, grader: StandInGrader
 ) -> None:
     step(world.grading(grader))
-    grader.answer = Judgement("scored", 0.9, "")
+    grader.answer = Judgement.scored(0.9, "")
     restarted = world.grading(grader)
     step(restarted)
     assert world.run().state is RunState.GRADING
@@ -177,7 +177,7 @@ def test_a_clock_that_was_set_back_delays_no_grading_for_long(world: World, grad
     live = world.grading(grader)
     step(live)
     world.clock.moment -= 100_000
-    grader.answer = Judgement("scored", 0.9, "")
+    grader.answer = Judgement.scored(0.9, "")
     step(live)
     step(live)
     assert world.run().state is RunState.FINISHED
@@ -245,7 +245,7 @@ def test_trouble_with_a_grade_that_nobody_waits_for_any_more_keeps_no_other_wait
     else:
         transitions.requeued(world.state, 1, by="me", now=5.0)
         transitions.launch(world.state, 1, directory="runs/2", runtime="process", now=6.0)
-    grader.answer = Judgement("scored", 0.9, "")
+    grader.answer = Judgement.scored(0.9, "")
     monkeypatch.setattr(grading, "report_on", broken)
     live.take_results()
     assert live.working == 0
@@ -270,7 +270,7 @@ def test_a_limit_that_the_submission_itself_exceeds_makes_it_invalid_and_says_wh
 def test_submissions_that_are_not_due_cost_no_queries_of_their_own(
     world: World, grader: StandInGrader
 ) -> None:
-    grader.answer = Judgement("scored", 0.9, "")
+    grader.answer = Judgement.scored(0.9, "")
     live = world.grading(grader)
     step(live)
 
