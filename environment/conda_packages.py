@@ -14,8 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -74,22 +73,15 @@ _EXPECTED = (
 )
 
 
-@dataclass(frozen=True)
-class CondaSettings:
-    """The channels of `.condarc` and the command line."""
-
-    channels: tuple[Channel, ...]
-    strict: bool
-
-    @classmethod
-    def read(cls, condarc: Path, more: Sequence[str], *, override: bool) -> CondaSettings:
-        """Return the channels of the command line before those of the file."""
-        condarc_values = _read_condarc(condarc)
-        alias = os.environ.get("CONDA_CHANNEL_ALIAS", str(condarc_values["channel_alias"]))
-        config = ChannelConfig(channel_alias=f"{alias.rstrip('/')}/")
-        names = dict.fromkeys([*more, *([] if override else condarc_values["channels"])])
-        strict = condarc_values["channel_priority"] == "strict"
-        return cls(tuple(Channel(name, config) for name in names), strict)
+def channels_of(options: argparse.Namespace) -> tuple[list[Channel], bool]:
+    """Return the channels of the command line before those of `.condarc`, and whether their order is strict."""
+    condarc_values = _read_condarc(options.condarc)
+    alias = os.environ.get("CONDA_CHANNEL_ALIAS", str(condarc_values["channel_alias"]))
+    config = ChannelConfig(channel_alias=f"{alias.rstrip('/')}/")
+    names = dict.fromkeys(
+        [*options.channel, *([] if options.override_channels else condarc_values["channels"])]
+    )
+    return [Channel(name, config) for name in names], condarc_values["channel_priority"] == "strict"
 
 
 def main() -> int:
@@ -219,12 +211,10 @@ def _remove(options: argparse.Namespace) -> None:
 
 
 def _search(options: argparse.Namespace) -> None:
-    settings = CondaSettings.read(options.condarc, options.channel, override=options.override_channels)
+    channels, _ = channels_of(options)
     spec = _spec(options.specs[0])
     found = asyncio.run(
-        _gateway().query(
-            list(settings.channels), [Subdir.current(), Subdir("noarch")], [spec], recursive=False
-        )
+        _gateway().query(channels, [Subdir.current(), Subdir("noarch")], [spec], recursive=False)
     )
     records = sorted((record for one in found for record in one), key=lambda record: record.version)
     if not records:
@@ -277,18 +267,18 @@ async def _solve_and_link(
     requested = [_spec(one) for one in specs]
     names = {_name(one) for one in specs}
     kept_specs = [MatchSpec(one.name.normalized) for one in installed if one.name.normalized not in names]
-    settings = CondaSettings.read(options.condarc, options.channel, override=options.override_channels)
+    channels, is_strict = channels_of(options)
     if not requested and not kept_specs:
         return
     try:
         solved = await solve(
-            sources=list(settings.channels),
+            sources=channels,
             specs=[*requested, *kept_specs],
             gateway=_gateway(),
             locked_packages=[one for one in installed if kept(one) and one.name.normalized not in again],
             pinned_packages=own,
             virtual_packages=VirtualPackage.detect(),
-            channel_priority=ChannelPriority.Strict if settings.strict else ChannelPriority.Disabled,
+            channel_priority=ChannelPriority.Strict if is_strict else ChannelPriority.Disabled,
         )
     except SolverError as error:
         about = f" (its Python {own[0].version}, which belongs to the system, stays)" if own else ""

@@ -43,84 +43,45 @@ class EndReason(StrEnum):
 
 
 class ProblemCode(StrEnum):
-    """What may have ended an agent that is not the agent's doing.
+    """What may have ended an agent that is not the agent's doing; another version's code is `OTHER`.
 
     Attributes:
-        GPU_LOST: the driver does not find a device any more.
-        GPU_FAILED: a device answered with errors.
-        GPU_NOT_GIVEN: a batch system gave its job none of the devices that it asked for.
-        DISK_FULL: others have filled the disk.
-        DISK_FAILED: the disk answered with errors.
-        NETWORK_FAILED: what is outside of the host was not reached.
-        HOST_RESTARTED: the host was restarted while the agent ran.
-        SERVICE_KILLED: others have killed a service that the agent needs.
-        SANDBOX_NOT_MADE: its sandbox could not be set up.
-        SANDBOX_LOST: its sandbox, or the process that watched it, was killed from outside.
-        NOT_STARTED: something that it needs before it starts was missing.
-        NOT_SUPERVISED: its runner could not look after it.
-        STAGING_FAILED: its dataset could not be brought to its node.
-        JOB_ENDED: the batch system ended its job.
-        PREEMPTED: the batch system ended its job for another one.
-        NODE_FAILED: its node was lost.
-        PROVIDER_AWAY: a provider of models could not be reached or did not serve.
-        PROVIDER_QUOTA: the quota at a provider of models is used up.
-        PROVIDER_REFUSED: a provider of models did not accept the key.
-        OTHER: a code of another version; its text says what it is.
+        words: what it means, for people, where its own text would be too long.
     """
 
-    GPU_LOST = "gpu_lost"
-    GPU_FAILED = "gpu_failed"
-    GPU_NOT_GIVEN = "gpu_not_given"
-    DISK_FULL = "disk_full"
-    DISK_FAILED = "disk_failed"
-    NETWORK_FAILED = "network_failed"
-    HOST_RESTARTED = "host_restarted"
-    SERVICE_KILLED = "service_killed"
-    SANDBOX_NOT_MADE = "sandbox_not_made"
-    SANDBOX_LOST = "sandbox_lost"
-    NOT_STARTED = "not_started"
-    NOT_SUPERVISED = "not_supervised"
-    STAGING_FAILED = "staging_failed"
-    JOB_ENDED = "job_ended"
-    PREEMPTED = "preempted"
-    NODE_FAILED = "node_failed"
-    PROVIDER_AWAY = "provider_away"
-    PROVIDER_QUOTA = "provider_quota"
-    PROVIDER_REFUSED = "provider_refused"
-    OTHER = "other"
+    words: str
+
+    GPU_LOST = "gpu_lost", "the GPU was lost"  # the driver does not find it any more
+    GPU_FAILED = "gpu_failed", "the GPU failed"  # it answered with errors
+    GPU_NOT_GIVEN = "gpu_not_given", "its job was given no GPU"
+    DISK_FULL = "disk_full", "the disk is full"  # others have filled it
+    DISK_FAILED = "disk_failed", "the disk failed"  # it answered with errors
+    NETWORK_FAILED = "network_failed", "the network failed"
+    HOST_RESTARTED = "host_restarted", "the host was restarted"
+    SERVICE_KILLED = "service_killed", "a service that it needs was killed"  # by others
+    SANDBOX_NOT_MADE = "sandbox_not_made", "the sandbox could not be made"
+    SANDBOX_LOST = "sandbox_lost", "its sandbox was killed from outside"  # or the process that watched it
+    NOT_STARTED = "not_started", "it could not be started"  # something that it needs was missing
+    NOT_SUPERVISED = "not_supervised", "its runner could not look after it"
+    STAGING_FAILED = "staging_failed", "its dataset could not be brought to its node"
+    JOB_ENDED = "job_ended", "its job was ended"  # by the batch system
+    PREEMPTED = "preempted", "other jobs took its place"
+    NODE_FAILED = "node_failed", "its node failed"
+    PROVIDER_AWAY = "provider_away", "the model API was not available"
+    PROVIDER_QUOTA = "provider_quota", "the model API's quota is used up"
+    PROVIDER_REFUSED = "provider_refused", "the model API refused the key"
+    OTHER = "other", "another problem"
+
+    def __new__(cls, code: str, words: str = "") -> ProblemCode:
+        """Make a member that is its code, with its words."""
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.words = words
+        return member
 
     @classmethod
     def _missing_(cls, _value: object) -> ProblemCode:
         return cls.OTHER
-
-    @property
-    def words(self) -> str:
-        """What it means, for people, where its own text would be too long."""
-        return _WORDS[self]
-
-
-_WORDS = {
-    ProblemCode.GPU_LOST: "the GPU was lost",
-    ProblemCode.GPU_FAILED: "the GPU failed",
-    ProblemCode.GPU_NOT_GIVEN: "its job was given no GPU",
-    ProblemCode.DISK_FULL: "the disk is full",
-    ProblemCode.DISK_FAILED: "the disk failed",
-    ProblemCode.NETWORK_FAILED: "the network failed",
-    ProblemCode.HOST_RESTARTED: "the host was restarted",
-    ProblemCode.SERVICE_KILLED: "a service that it needs was killed",
-    ProblemCode.SANDBOX_NOT_MADE: "the sandbox could not be made",
-    ProblemCode.SANDBOX_LOST: "its sandbox was killed from outside",
-    ProblemCode.NOT_STARTED: "it could not be started",
-    ProblemCode.NOT_SUPERVISED: "its runner could not look after it",
-    ProblemCode.STAGING_FAILED: "its dataset could not be brought to its node",
-    ProblemCode.JOB_ENDED: "its job was ended",
-    ProblemCode.PREEMPTED: "other jobs took its place",
-    ProblemCode.NODE_FAILED: "its node failed",
-    ProblemCode.PROVIDER_AWAY: "the model API was not available",
-    ProblemCode.PROVIDER_QUOTA: "the model API's quota is used up",
-    ProblemCode.PROVIDER_REFUSED: "the model API refused the key",
-    ProblemCode.OTHER: "another problem",
-}
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlebench_console.environment.container import output
@@ -25,33 +24,27 @@ from mlebench_console.environment.container.output import ServiceRestarted
 _RESTART_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class _Service:
-    name: str
-    command: tuple[str, ...]
-
-
-def _keep(services: Sequence[_Service], restarts: Path) -> None:
-    """Start all services, and restart those that end."""
-    children = {subprocess.Popen(service.command).pid: service for service in services}
+def _keep(services: Mapping[str, Sequence[str]], restarts: Path) -> None:
+    """Start the commands of all services, and restart those that end."""
+    children = {subprocess.Popen(command).pid: name for name, command in services.items()}
     oom_kills = output.oom_kills(output.OOM_COUNTERS)
     while True:
         pid, status = os.wait()
-        service = children.pop(pid, None)
-        if service is None:
+        name = children.pop(pid, None)
+        if name is None:
             continue  # an orphan ended
         before, oom_kills = oom_kills, output.oom_kills(output.OOM_COUNTERS)
         code = os.waitstatus_to_exitcode(status)
         how = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
         # An agent can make a server fail, or use up its memory, but it can't send signals to it.
         from_outside = code in (-signal.SIGKILL, -signal.SIGTERM) and oom_kills == before
-        record = ServiceRestarted(time.time(), service.name, f"{how}; it is started again", from_outside)
+        record = ServiceRestarted(time.time(), name, f"{how}; it is started again", from_outside)
         try:
             output.append(restarts, record)
         except OSError as error:
-            sys.stderr.write(f"{service.name} {how} ({error})\n")
+            sys.stderr.write(f"{name} {how} ({error})\n")
         time.sleep(_RESTART_SECONDS)
-        children[subprocess.Popen(service.command).pid] = service
+        children[subprocess.Popen(services[name]).pid] = name
 
 
 def main() -> None:
@@ -65,14 +58,11 @@ def main() -> None:
     options = parser.parse_args()
     python = (sys.executable, "-I", "-m")
     server = (*python, "mlebench_console.environment.validation_server", *options.server)
-    services = [_Service("the validation server", server)]
+    services = {"the validation server": server}
     if options.relay:
-        relay = (
-            *python,
-            "mlebench_console.environment.container.relay",
-            *(f"--to={target}" for target in options.relay),
-        )
-        services.append(_Service("the relay to models", relay))
+        targets = (f"--to={target}" for target in options.relay)
+        relay = (*python, "mlebench_console.environment.container.relay", *targets)
+        services["the relay to models"] = relay
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     _keep(services, options.restarts)
 

@@ -15,7 +15,6 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -34,14 +33,6 @@ _KILL_PATIENCE = 20.0
 _DRAIN_PATIENCE = 5.0
 
 
-@dataclass(frozen=True)
-class Excess:
-    """A command's processes exceed a limit: the reason for their end, and limit and amount in words."""
-
-    reason: str
-    problem: str
-
-
 class TreeLimits(Protocol):
     """Limits of a command with all its descendants, enforced from outside."""
 
@@ -51,8 +42,8 @@ class TreeLimits(Protocol):
     def enter(self) -> None:
         """Put the calling process under the limits, with all that it will start."""
 
-    def excess(self, processes: Sequence[Process]) -> Excess | None:
-        """Return the limit that these processes exceed, if any."""
+    def excess(self, processes: Sequence[Process]) -> tuple[str, str] | None:
+        """Return the reason for their end, and limit and amount in words, if these processes exceed one."""
 
     def forbid_forks(self) -> None:
         """Keep them from starting further processes, where possible."""
@@ -204,8 +195,8 @@ class Warden:
             if self._limits is not None and self._limits.poll_seconds is not None:
                 excess = self._limits.excess(_descendants())
                 if excess is not None:
-                    self._problem = excess.problem
-                    return reason or excess.reason
+                    because, self._problem = excess
+                    return reason or because
                 seconds = min(seconds, self._limits.poll_seconds)
             self._wait(selector, max(0.0, seconds))
 

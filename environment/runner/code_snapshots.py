@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from mlebench_console.environment.container.redaction import redacted, redacted_text
 from mlebench_console.environment.container.trees import TreeEntry, open_file, walk
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.submissions import least_missed
+from mlebench_console.environment.runner.submissions import FileVersion, least_missed, version_of
 from mlebench_console.foundation import files
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.problems import DataProblem, Problem
@@ -49,9 +49,6 @@ _NEWEST_KEPT = 2
 # The share of the limit that is kept, so that not every snapshot needs to read all manifests again.
 _THINNED_TO = 0.75
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-# Device, inode, size and times of a version of a file; no program can set the last one back.
-_FileVersion = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -198,7 +195,7 @@ class _Folder:
         self._limits = limits
         self._has = has
         self._put = put
-        self._known: dict[str, tuple[_FileVersion, KeptFile]] = {}
+        self._known: dict[str, tuple[FileVersion, KeptFile]] = {}
 
     def store_files(self, sequence: int, at: float, hidden: tuple[str, ...]) -> CodeSnapshot:
         """Store the current files, and return the manifest.
@@ -208,7 +205,7 @@ class _Folder:
         """
         began = time.monotonic()
         found = _Found()
-        seen: dict[str, tuple[_FileVersion, KeptFile]] = {}
+        seen: dict[str, tuple[FileVersion, KeptFile]] = {}
         for path, entry in self._files(found, began + self._limits.seconds):
             shown = redacted_text(path, hidden)
             try:
@@ -243,7 +240,7 @@ class _Folder:
             found.cut,
         )
 
-    def _content_of(self, path: str, entry: TreeEntry) -> tuple[_FileVersion, bytes | KeptFile]:
+    def _content_of(self, path: str, entry: TreeEntry) -> tuple[FileVersion, bytes | KeptFile]:
         """Return a file's content, or what was kept of it if it has not changed since the last snapshot.
 
         Raises:
@@ -251,7 +248,7 @@ class _Folder:
             OSError: it can't be read.
         """
         known = self._known.get(path)
-        if known is not None and known[0] == _version_of(entry.status) and self._has(known[1]):
+        if known is not None and known[0] == version_of(entry.status) and self._has(known[1]):
             return known
         version, content = self._read(entry)
         if b"\0" in content[:_TEXT_PREFIX_BYTES]:
@@ -302,7 +299,7 @@ class _Folder:
             else:
                 yield path, entry
 
-    def _read(self, entry: TreeEntry) -> tuple[_FileVersion, bytes]:
+    def _read(self, entry: TreeEntry) -> tuple[FileVersion, bytes]:
         """Read a consistent version of a file; try twice if it is written to meanwhile."""
         for _ in range(2):
             descriptor = open_file(entry)
@@ -314,8 +311,8 @@ class _Folder:
                 after = os.fstat(descriptor)
             if len(content) > self._limits.file_bytes:
                 raise _LeftOutError(f"it has more than {self._limits.file_bytes:,} bytes")
-            if _version_of(before) == _version_of(after):
-                return _version_of(after), content
+            if version_of(before) == version_of(after):
+                return version_of(after), content
         raise _LeftOutError("it was written to while it was read")
 
 
@@ -434,10 +431,6 @@ class _Found:
             self.left_out.append(LeftOut(path, size, why))
         else:
             self.more += 1
-
-
-def _version_of(status: os.stat_result) -> _FileVersion:
-    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _path(entry: TreeEntry) -> str | None:

@@ -9,7 +9,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import SubmissionRefused, SubmissionTaken
@@ -24,10 +23,13 @@ MOST_BYTES = 5 << 30
 _NEWEST_KEPT = 2
 
 
-class _FileVersion(NamedTuple):
-    inode: int
-    size: int
-    modified: int
+# Device, inode, size and times of a version of a file; no program can set the last one back.
+FileVersion = tuple[int, int, int, int, int]
+
+
+def version_of(status: os.stat_result) -> FileVersion:
+    """Return what identifies a version of a file."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 class Refusals:
@@ -101,9 +103,9 @@ class SubmissionWatch:
         self._most = most_bytes
         self.last = taken[-1] if taken else None
         self._kept = [one for one in taken if (attempt / one.path).exists()]
-        self._seen: _FileVersion | None = None
-        self._taken: _FileVersion | None = None
-        self._refused: _FileVersion | None = None
+        self._seen: FileVersion | None = None
+        self._taken: FileVersion | None = None
+        self._refused: FileVersion | None = None
 
     def check(self, now: float, elapsed: float) -> SubmissionTaken | None:
         """Take a snapshot if the file is new, has settled since the last check, and a snapshot is due.
@@ -134,15 +136,15 @@ class SubmissionWatch:
         current = self._current()
         return None if current is None else self._take(current, now, elapsed, final=True)
 
-    def _current(self) -> _FileVersion | None:
+    def _current(self) -> FileVersion | None:
         try:
             found = self._source.lstat()
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return None  # the agent may make its folder inaccessible while it works; `take_final` opens it
-        return _FileVersion(found.st_ino, found.st_size, found.st_mtime_ns)
+        return version_of(found)
 
     def _take(
-        self, current: _FileVersion, now: float, elapsed: float, *, final: bool
+        self, current: FileVersion, now: float, elapsed: float, *, final: bool
     ) -> SubmissionTaken | None:
         sequence = 1 if self.last is None else self.last.sequence + 1
         name = protocol.snapshot_name(sequence)

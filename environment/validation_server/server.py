@@ -37,12 +37,8 @@ _LINGER_BYTES = 4 << 20
 _MOST_MESSAGE = 200
 
 
-@dataclass(frozen=True)
-class Validity:
-    """Whether a file has the right form; None when that could not be checked."""
-
-    valid: bool | None
-    message: str
+# Whether a file has the right form, None when that could not be checked, and a message for the agent.
+Validity = tuple[bool | None, str]
 
 
 def check_form(
@@ -58,10 +54,10 @@ def check_form(
             judgement = grader.grade(request)
     except Problem as problem:
         write_log(str(problem))
-        return Validity(None, "The submission could not be checked: the server's own log says why.")
+        return None, "The submission could not be checked: the server's own log says why."
     if judgement.detail:
         write_log(judgement.detail)
-    return Validity(judgement.outcome == "scored", judgement.message)
+    return judgement.outcome == "scored", judgement.message
 
 
 class RateLimit:
@@ -164,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
             if wait > 0:
                 text = f"Too many validations; try again in {math.ceil(wait)} s."
                 raise UploadRefused(text, HTTPStatus.TOO_MANY_REQUESTS)
-            verdict = self._validate(length)
+            message = self._validate(length)
         except UploadRefused as refusal:
             self.send_error(refusal.status, str(refusal))
         except OSError as error:
@@ -174,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.INSUFFICIENT_STORAGE, "There is no room for the upload; try again later."
             )
         else:
-            self._answer(HTTPStatus.OK, {"result": verdict.message})
+            self._answer(HTTPStatus.OK, {"result": message})
 
     def handle_expect_100(self) -> bool:
         """Refuse an upload that is too large before it is sent."""
@@ -217,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise UploadRefused(most, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         return int(text)
 
-    def _validate(self, length: int) -> Validity:
+    def _validate(self, length: int) -> str:
         boundary = boundary_of(self.headers.get("Content-Type", ""))
         end = time.monotonic() + self.service.upload_seconds
 
@@ -233,13 +229,13 @@ class _Handler(BaseHTTPRequestHandler):
             with file.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
             with self.service.busy:
-                verdict = self.service.check(file)
-        line = {"time": round(time.time(), 3), "sha256": digest, "bytes": size, "valid": verdict.valid}
-        line["message"] = verdict.message[:_MOST_MESSAGE]
+                valid, message = self.service.check(file)
+        line = {"time": round(time.time(), 3), "sha256": digest, "bytes": size, "valid": valid}
+        line["message"] = message[:_MOST_MESSAGE]
         record = self.service.record
         if not record.exists() or record.stat().st_size < self.service.most_record_bytes:
             jsonlines.append(record, [line])
-        return verdict
+        return message
 
     def _answer(self, status: HTTPStatus, content: dict[str, str]) -> None:
         body = json.dumps(content).encode() + b"\n"

@@ -111,10 +111,10 @@ def test_a_limit_that_a_submission_exceeds_is_named_in_the_same_words_wherever_i
     finally:
         grader._shared.close()
     (line,) = grade_many([SubmissionLine(OWN.name, str(submission))], data_dir=data_dir).reports
-    told = check_form(OWN.name, "v1", wanted.prepared, submission, limits)
+    is_valid, told = check_form(OWN.name, "v1", wanted.prepared, submission, limits)
     assert {report.outcome, shown.outcome, line.outcome} == {"limits_exceeded"}
-    assert {report.message, verdict.message, shown.message, line.message, told.message} == {message}
-    assert not (verdict.valid or told.valid)
+    assert {report.message, verdict.message, shown.message, line.message, told} == {message}
+    assert not (verdict.valid or is_valid)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_trouble_of_the_grader_is_never_held_against_a_submission(
         grader._shared.close()
     (line,) = grade_many([SubmissionLine(OWN.name, str(submission))], data_dir=data_dir).reports
     assert line.outcome == "not_graded"
-    told = check_form(OWN.name, "v1", wanted.prepared, submission, limits)
-    assert told.valid is None
-    assert "secret" not in told.message
+    is_valid, told = check_form(OWN.name, "v1", wanted.prepared, submission, limits)
+    assert is_valid is None
+    assert "secret" not in told
 
 
 def test_a_submission_that_alone_makes_its_grader_fail_is_at_fault(competition: Path) -> None:
@@ -274,7 +274,7 @@ def test_what_is_killed_from_outside_is_graded_again(gold: Path) -> None:
     with Grader() as own:
         number = own.start(request(gold))
         tree = process_tree()
-        readings.kill([child.pid for child in tree.children.get(os.getpid(), ())])
+        readings.kill([child.pid for child in tree.get(os.getpid(), ())])
         found: list[GradeResult] = []
 
         def graded() -> bool:

@@ -27,7 +27,7 @@ def kill_and_restart_the_daemon() -> None:
     pid = int(_PID_FILE.read_text())
     command = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
     # Its own containerd dies with it; a daemon that takes a dead one for living waits for it in vain.
-    helpers = [child.pid for child in process_tree().children.get(pid, ())]
+    helpers = [child.pid for child in process_tree().get(pid, ())]
     os.kill(pid, signal.SIGKILL)
     eventually(lambda: all(_is_gone(one) for one in (pid, *helpers)))
     for file in (_PID_FILE, _CONTAINERD_PID_FILE):

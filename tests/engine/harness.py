@@ -189,7 +189,7 @@ class Harness:
         engine = int(lock_path(self.places).read_text())
         workers = [
             child.pid
-            for child in process_tree().children.get(engine, ())
+            for child in process_tree().get(engine, ())
             if b"mlebench_console.foundation.workers" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
         ]
         for worker in workers:

@@ -319,7 +319,7 @@ def test_a_validation_server_that_was_killed_is_there_again_and_what_fails_meanw
     shim = int((harness.folder(run) / protocol.LOCK).read_text())
     server = next(
         child.pid
-        for child in process_tree().children[shim]
+        for child in process_tree()[shim]
         if b"mlebench_console.environment.validation_server"
         in Path(f"/proc/{child.pid}/cmdline").read_bytes()
     )

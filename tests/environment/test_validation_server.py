@@ -35,7 +35,7 @@ SCRIPT = Path(environment.__path__[0]) / "validate_submission.sh"
 
 def valid_when_it_begins_with_id(file: Path) -> Validity:
     good = file.read_bytes().startswith(b"id")
-    return Validity(good, "The submission is valid." if good else "The column id is missing.")
+    return good, "The submission is valid." if good else "The column id is missing."
 
 
 @contextmanager
@@ -285,7 +285,7 @@ def test_checks_do_not_share_files(tmp_path: Path) -> None:
 
     def remember(file: Path) -> Validity:
         seen.add(file)
-        return Validity(True, file.read_text())
+        return True, file.read_text()
 
     def send(number: int) -> None:
         answers[number] = ask(port, "POST", "/validate", form(b"%d" % number))[1]["result"]
@@ -320,16 +320,16 @@ def test_a_real_check_tells_form_and_never_the_score(tmp_path: Path, prepared: P
     messages = set()
     for guess in ("True", "False"):
         file.write_text(f"PassengerId,Transported\n1_01,{guess}\n2_01,{guess}\n")
-        verdict = check(file)
-        assert verdict.valid is True
-        messages.add(verdict.message)
+        is_valid, message = check(file)
+        assert is_valid is True
+        messages.add(message)
         file.write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
-        messages.add(check(file).message)
+        messages.add(check(file)[1])
     assert len(messages) == 1
     file.write_text("PassengerId\n1_01\n2_01\n")
-    verdict = check(file)
-    assert verdict.valid is False
-    assert "Transported" in verdict.message
+    is_valid, message = check(file)
+    assert is_valid is False
+    assert "Transported" in message
 
 
 def test_a_machine_without_memory_for_any_check_harms_no_server_and_no_submission(
@@ -338,11 +338,11 @@ def test_a_machine_without_memory_for_any_check_harms_no_server_and_no_submissio
     file = tmp_path / "submission.csv"
     file.write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
     told = check_form("spaceship-titanic", "v1", prepared, file, JobLimits(memory_bytes=48 << 20))
-    assert told.valid is None
+    assert told[0] is None
 
 
 def test_a_dataset_that_is_gone_is_not_held_against_a_submission(tmp_path: Path) -> None:
-    assert check_form("no-such-competition", "v1", tmp_path, tmp_path / "s.csv").valid is None
+    assert check_form("no-such-competition", "v1", tmp_path, tmp_path / "s.csv")[0] is None
 
 
 def command_of_a_server(folder: Path, prepared: Path) -> list[str]:

@@ -58,7 +58,7 @@ def _other_children() -> None:
 
 def servers() -> list[int]:
     """The children that this test has made."""
-    children = process_tree().children.get(os.getpid(), ())
+    children = process_tree().get(os.getpid(), ())
     return [child.pid for child in children if child.pid not in _OTHERS]
 
 
@@ -198,7 +198,7 @@ def test_a_process_that_is_killed_while_it_waits_is_not_missed(sharing_pool: Wor
 def test_a_killed_job_dies_alone(pool: WorkerPool) -> None:
     doomed = pool.start(f"{JOBS}:wait", {"seconds": 600})
     (server,) = servers()
-    pid = eventually(lambda: next((found.pid for found in process_tree().children.get(server, ())), 0))
+    pid = eventually(lambda: next((found.pid for found in process_tree().get(server, ())), 0))
     os.kill(pid, signal.SIGKILL)
     killed, added = wait_for(pool, [doomed, pool.start(f"{JOBS}:add", {"a": 1, "b": 1})])
     assert (killed.signal, killed.exceeded, killed.lost) == (signal.SIGKILL, None, False)
@@ -218,7 +218,7 @@ def test_what_a_killed_sandbox_leaves_keeps_nobody_waiting() -> None:
     with closing(WorkerPool(wrapper=("sh", "-c", "sleep 600 & wait"))) as pool:
         number = pool.start(f"{JOBS}:add", {"a": 1, "b": 1})
         (server,) = servers()
-        left = eventually(lambda: process_tree().children.get(server, []))
+        left = eventually(lambda: process_tree().get(server, []))
         readings.kill([server])
         (ended,) = wait_for(pool, [number])
         assert ended.lost

@@ -138,7 +138,7 @@ class Outage:
             with suppress(ValueError):  # it is just starting
                 victims = [int(lock.read_text())]
         if whom == "worker":
-            children = process_tree().children
+            children = process_tree()
             servers = [child.pid for engine in victims for child in children.get(engine, ())]
             jobs = [child.pid for server in servers for child in children.get(server, ())]
             victims = [self._chance.choice(jobs)] if jobs and not self._has_died_often() else []

@@ -315,7 +315,7 @@ class History:
         if run is None:
             return "there is none"
         shim = _holder(self.harness.folder(run) / protocol.LOCK)
-        for child in process_tree().children.get(shim or 0, ()):
+        for child in process_tree().get(shim or 0, ()):
             with suppress(FileNotFoundError, ProcessLookupError):
                 if (
                     b"mlebench_console.environment.validation_server"

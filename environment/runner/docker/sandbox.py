@@ -430,7 +430,7 @@ class DockerSandbox:
     def agent_lives(self) -> bool:
         """Return whether the container's main process has children."""
         root = self.root_process()
-        return root is not None and bool(process_tree().children.get(root))
+        return root is not None and bool(process_tree().get(root))
 
     def ending(self) -> Ending | None:
         """Return the main process's record of the ending, or else the daemon's, which is lost with the container."""

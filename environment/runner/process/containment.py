@@ -22,7 +22,6 @@ from functools import cache
 from pathlib import Path
 
 from mlebench_console.environment.container.processes import Process
-from mlebench_console.environment.container.warden import Excess
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import bubblewrap
 from mlebench_console.environment.runner.protocol import Order
@@ -185,20 +184,20 @@ class Containment:
             return list(command)
         return ["bash", "-c", 'ulimit -u "$0"; exec "$@"', str(self._limits.processes), *command]
 
-    def excess(self, processes: Sequence[Process]) -> Excess | None:
-        """Return the limit without kernel enforcement that the tree exceeds, if any."""
+    def excess(self, processes: Sequence[Process]) -> tuple[EndReason, str] | None:
+        """Return the reason and the words if the tree exceeds a limit without kernel enforcement."""
         if _PIDS not in self._groups:
             count = sum(process.threads for process in processes)
             if count > self._limits.processes:
                 text = (
                     f"it has {count:,} processes and threads, at most {self._limits.processes:,} are allowed"
                 )
-                return Excess(EndReason.PROCESSES, text)
+                return EndReason.PROCESSES, text
         if _MEMORY not in self._groups:
             used = _memory_of(processes, self._limits.memory_bytes)
             if used > self._limits.memory_bytes:
                 text = f"it took {used:,} bytes of memory, at most {self._limits.memory_bytes:,} are allowed"
-                return Excess(EndReason.MEMORY, text)
+                return EndReason.MEMORY, text
         return None
 
     def forbid_forks(self) -> None:

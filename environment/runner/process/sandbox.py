@@ -71,7 +71,7 @@ class ProcessSandbox:
         """Return whether the shim's own children, of which one is the agent's warden, have children."""
         root = self.root_process()
         tree = process_tree()
-        own = tree.children.get(root, ()) if root is not None else ()
+        own = tree.get(root, ()) if root is not None else ()
         return any(tree.below(child.pid) for child in own)
 
     def ending(self) -> Ending | None:

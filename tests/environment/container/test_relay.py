@@ -21,7 +21,6 @@ from mlebench_console.environment.container import relay as relaying
 from mlebench_console.environment.validation_server.server import (
     RateLimit,
     ValidationService,
-    Validity,
     make_server,
 )
 
@@ -42,7 +41,7 @@ def free_port() -> int:
 @contextmanager
 def validation_server(path: Path) -> Iterator[None]:
     service = ValidationService(
-        check=lambda file: Validity(True, f"{file.stat().st_size} bytes"),
+        check=lambda file: (True, f"{file.stat().st_size} bytes"),
         record=path.with_name("validations.jsonl"),
         uploads=path.with_name("uploads"),
         rate=RateLimit(100, 1),

@@ -368,7 +368,7 @@ def test_whatever_is_killed_nothing_is_left_mounted_or_running(world: World) -> 
         assert {"bwrap", "starter"} & {process.name for process in below}
         shim.kill()
     started = {process.pid for process in below}
-    eventually(lambda: not started & {one.pid for some in process_tree().children.values() for one in some})
+    eventually(lambda: not started & {one.pid for some in process_tree().values() for one in some})
     assert str(attempt) not in Path("/proc/self/mountinfo").read_text()
     with world.begin(_REMOVE, str(attempt), order.token) as removing:
         assert removing.wait(60) == 0
