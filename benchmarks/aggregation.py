@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Comparison, compare, python
 from mlebench_console.competitions.registry import splits
-from mlebench_console.engine.grading.batch import BatchReport
+from mlebench_console.engine.grading.batch import batch_document
 from mlebench_console.engine.scoreboard.export import report_of
 from mlebench_console.engine.scoreboard.model import Measure, Trial
 
@@ -50,4 +50,4 @@ def _write(folder: Path) -> None:
         left -= len(reports)
         path = folder / f"{seed:05}" / "2026-01-01T00-00-00-UTC_grading_report.json"
         path.parent.mkdir()
-        path.write_text(json.dumps(BatchReport(reports).to_dict()))
+        path.write_text(json.dumps(batch_document(reports)))

@@ -47,16 +47,15 @@ def grade_jsonl(path_to_submissions: Path, output_dir: Path, registry: Registry 
         ValueError: a dataset is not prepared.
         Problem: the list can't be read, or the report not be written.
     """
-    from mlebench_console.engine.grading.batch import grade_many, write_batch_report
+    from mlebench_console.engine.grading.batch import counts_of, grade_many, write_batch_report
     from mlebench_console.engine.rungroups import read_submissions
 
     lines = read_submissions(path_to_submissions)
     for competition_id in dict.fromkeys(line.competition_id for line in lines):
         _require_prepared(registry.get_competition(competition_id))
-    batch = grade_many(lines, data_dir=registry.get_data_dir())
-    counts = {key: value for key, value in batch.to_dict().items() if key != "competition_reports"}
-    logger.info(json.dumps(counts, indent=4))
-    path = write_batch_report(batch, output_dir, time.time())
+    reports = grade_many(lines, data_dir=registry.get_data_dir())
+    logger.info(json.dumps(counts_of(reports), indent=4))
+    path = write_batch_report(reports, output_dir, time.time())
     logger.info(purple(f"Saved summary report to {path}"))
 
 
@@ -67,14 +66,16 @@ def validate_submission(submission: Path, competition: Competition) -> tuple[boo
         ValueError: the dataset is not prepared.
     """
     from mlebench_console.competitions import grader
-    from mlebench_console.engine.grading.grader import form_request_for
+    from mlebench_console.engine.grading.grader import request_for
 
     if not submission.is_file():
         return False, f"Submission invalid! Submission file {submission} does not exist."
     if submission.suffix.lower() != ".csv":
         return False, "Submission invalid! Submission file must be a CSV file."
     _require_prepared(competition)
-    found = grader.grade(form_request_for(submission, competition.id, data_dir=_data_dir(competition)))
+    data_dir = _data_dir(competition)
+    request = request_for(submission, competition.id, data_dir=data_dir, follow_links=True, form_only=True)
+    found = grader.grade(request)
     if found.outcome == "scored":
         return True, "Submission is valid."
     why = "The attempt to grade the submission has resulted in the following error message"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,29 +23,26 @@ from mlebench_console.foundation.problems import DataProblem, Problem
 REPORT_SUFFIX = "_grading_report.json"
 
 
-@dataclass(frozen=True)
-class BatchReport:
-    """The reports of many submissions and their counts."""
-
-    reports: tuple[Report, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts and reports as MLE-bench writes them, with our own fields after its own in each report."""
-        reports = self.reports
-        return {
-            "total_runs": len(reports),
-            "total_runs_with_submissions": sum(report.submission_exists for report in reports),
-            "total_valid_submissions": sum(report.valid_submission for report in reports),
-            "total_medals": sum(report.any_medal for report in reports),
-            "total_gold_medals": sum(report.gold_medal for report in reports),
-            "total_silver_medals": sum(report.silver_medal for report in reports),
-            "total_bronze_medals": sum(report.bronze_medal for report in reports),
-            "total_above_median": sum(report.above_median for report in reports),
-            "competition_reports": [report.to_public_dict() for report in reports],
-        }
+def counts_of(reports: Sequence[Report]) -> dict[str, int]:
+    """Count reports as MLE-bench does."""
+    return {
+        "total_runs": len(reports),
+        "total_runs_with_submissions": sum(report.submission_exists for report in reports),
+        "total_valid_submissions": sum(report.valid_submission for report in reports),
+        "total_medals": sum(report.any_medal for report in reports),
+        "total_gold_medals": sum(report.gold_medal for report in reports),
+        "total_silver_medals": sum(report.silver_medal for report in reports),
+        "total_bronze_medals": sum(report.bronze_medal for report in reports),
+        "total_above_median": sum(report.above_median for report in reports),
+    }
 
 
-def write_batch_report(report: BatchReport, output_dir: Path, moment: float) -> Path:
+def batch_document(reports: Sequence[Report]) -> dict[str, Any]:
+    """Return the report on many submissions as MLE-bench writes it, our own fields after its own in each report."""
+    return {**counts_of(reports), "competition_reports": [report.to_public_dict() for report in reports]}
+
+
+def write_batch_report(reports: Sequence[Report], output_dir: Path, moment: float) -> Path:
     """Write the report under MLE-bench's name for it and return its path; an older one is never replaced.
 
     Raises:
@@ -55,22 +52,12 @@ def write_batch_report(report: BatchReport, output_dir: Path, moment: float) -> 
         output_dir.mkdir(parents=True, exist_ok=True)
         while (path := output_dir / f"{run_group_stamp(moment)}{REPORT_SUFFIX}").exists():
             moment += 1
-        write_json(path, report.to_dict())
+        write_json(path, batch_document(reports))
     except OSError as error:
         raise DataProblem(
             f"the report can't be written to {output_dir}", error.strerror or str(error)
         ) from error
     return path
-
-
-@dataclass(frozen=True)
-class GradedLine:
-    """A line with its report, and the progress: `done` of `total`."""
-
-    line: SubmissionLine
-    report: Report
-    done: int
-    total: int
 
 
 def grade_many(
@@ -79,8 +66,8 @@ def grade_many(
     data_dir: Path | str | None = None,
     edition: Edition = "v1",
     at_once: int | None = None,
-    on_graded: Callable[[GradedLine], None] | None = None,
-) -> BatchReport:
+    on_graded: Callable[[int, Report], object] = lambda _done, _report: None,
+) -> tuple[Report, ...]:
     """Grade submissions in parallel; the reports are in the order of the lines.
 
     Args:
@@ -88,7 +75,7 @@ def grade_many(
         data_dir: the data directory.
         edition: of the graders and the prepared data.
         at_once: how many are graded at once; by default the number of processors.
-        on_graded: called with each graded line.
+        on_graded: called with each report, and how many there are by then.
 
     Raises:
         UsageProblem: a line has an unknown competition; nothing is graded then.
@@ -99,8 +86,7 @@ def grade_many(
 
     def keep(place: int, report: Report) -> None:
         reports[place] = report
-        if on_graded is not None:
-            on_graded(GradedLine(lines[place], report, len(reports), len(lines)))
+        on_graded(len(reports), report)
 
     requests: dict[int, GradeRequest] = {}
     for place, line in enumerate(lines):
@@ -125,7 +111,7 @@ def grade_many(
             else:
                 assert result.problem is not None
                 keep(place, _ungraded(lines[place], edition, result.problem, "not_graded"))
-    return BatchReport(tuple(reports[place] for place in range(len(lines))))
+    return tuple(reports[place] for place in range(len(lines)))
 
 
 def _ungraded(line: SubmissionLine, edition: Edition, problem: Problem, outcome: ReportOutcome) -> Report:

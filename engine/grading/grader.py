@@ -29,8 +29,9 @@ def request_for(
     parameters: Mapping[str, Parameter] | None = None,
     answers: Path | str | None = None,
     follow_links: bool = False,
+    form_only: bool = False,
 ) -> GradeRequest:
-    """Make the request to grade a submission against a prepared dataset.
+    """Make the request to grade a submission against a prepared dataset, or to check its form, without answers.
 
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
@@ -40,33 +41,19 @@ def request_for(
     given = None if answers is None else Path(answers)
     if given is not None and not given.is_file():
         raise DataProblem(f"Answers file {given} was not found")
-    if given is None and not can_grade(competition, folder):
-        raise unprepared(competition.id, f"{folder.prepared / competition.answers} is missing")
-    submission = None if submission_path is None else Path(submission_path)
-    return GradeRequest(competition_id, submission, folder.prepared, edition, parameters, given, follow_links)
-
-
-def form_request_for(
-    submission_path: Path | str | None,
-    competition_id: str,
-    *,
-    data_dir: Path | str | None = None,
-    edition: Edition = "v1",
-    parameters: Mapping[str, Parameter] | None = None,
-) -> GradeRequest:
-    """Make the request to check the form of an operator's submission, which needs no answers.
-
-    Raises:
-        Problem: unknown competition, or its dataset is not prepared.
-    """
-    competition = get(competition_id)
-    folder = dataset_folder(competition, data_dir, edition)
-    public = folder.prepared / "public"
-    if not public.is_dir():
-        raise unprepared(competition.id, f"{public} is missing")
+    needed = folder.prepared / ("public" if form_only else competition.answers)
+    if given is None and not (needed.is_dir() if form_only else can_grade(competition, folder)):
+        raise unprepared(competition.id, f"{needed} is missing")
     submission = None if submission_path is None else Path(submission_path)
     return GradeRequest(
-        competition_id, submission, folder.prepared, edition, parameters, follow_links=True, form_only=True
+        competition_id,
+        submission,
+        folder.prepared,
+        edition,
+        parameters,
+        given,
+        follow_links,
+        form_only=form_only,
     )
 
 

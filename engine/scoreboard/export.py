@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.judging import Judgement
 from mlebench_console.competitions.model import Edition
-from mlebench_console.engine.grading.batch import REPORT_SUFFIX, BatchReport
+from mlebench_console.engine.grading.batch import REPORT_SUFFIX, batch_document
 from mlebench_console.engine.grading.report import Report, make_report
 from mlebench_console.engine.model_costs import CALLS, CURRENCY, TOKENS
 from mlebench_console.engine.rungroups import (
@@ -722,7 +722,7 @@ def write_runs(
             exported.append(_exported(run_id, success=success, provenance=provenance))
             reports.append(report_of(trial, earned, evidence.conditions.edition, run_id))
         folder = write_group(runs_dir, name, exported)
-        write_json(folder / f"{name.partition('_')[0]}{REPORT_SUFFIX}", BatchReport(tuple(reports)).to_dict())
+        write_json(folder / f"{name.partition('_')[0]}{REPORT_SUFFIX}", batch_document(reports))
         pairs.append((evidence.name, name))
     write_mapping(runs_dir / MAPPING_NAME, pairs)
     return seeds.total(), len(groups)

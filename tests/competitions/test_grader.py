@@ -110,7 +110,7 @@ def test_a_limit_that_a_submission_exceeds_is_named_in_the_same_words_wherever_i
         shown = grade_file(OWN.name, submission, data_dir).report
     finally:
         grader._shared.close()
-    (line,) = grade_many([SubmissionLine(OWN.name, str(submission))], data_dir=data_dir).reports
+    (line,) = grade_many([SubmissionLine(OWN.name, str(submission))], data_dir=data_dir)
     is_valid, told = check_form(OWN.name, "v1", wanted.prepared, submission, limits)
     assert {report.outcome, shown.outcome, line.outcome} == {"limits_exceeded"}
     assert {report.message, verdict.message, shown.message, line.message, told} == {message}
@@ -140,7 +140,7 @@ def test_trouble_of_the_grader_is_never_held_against_a_submission(
             grade_submission(submission, OWN.name, data_dir=data_dir)
     finally:
         grader._shared.close()
-    (line,) = grade_many([SubmissionLine(OWN.name, str(submission))], data_dir=data_dir).reports
+    (line,) = grade_many([SubmissionLine(OWN.name, str(submission))], data_dir=data_dir)
     assert line.outcome == "not_graded"
     is_valid, told = check_form(OWN.name, "v1", wanted.prepared, submission, limits)
     assert is_valid is None

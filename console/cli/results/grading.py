@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +27,6 @@ from mlebench_console.console.cli.output import say, say_json, say_on_stderr, sa
 from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
-    from mlebench_console.engine.grading.batch import BatchReport, GradedLine
     from mlebench_console.engine.grading.report import Report
 
 app = new_app()
@@ -72,10 +72,13 @@ def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition:
 def validate(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
     """Check whether a submission has the right form, as agents can while they work; exit code 1 if not."""
     from mlebench_console.competitions import grader
-    from mlebench_console.engine.grading.grader import form_request_for
+    from mlebench_console.engine.grading.grader import request_for
 
     _require_readable(submission)
-    found = grader.grade(form_request_for(submission, competition_id, data_dir=data_dir, edition=edition))
+    request = request_for(
+        submission, competition_id, data_dir=data_dir, edition=edition, follow_links=True, form_only=True
+    )
+    found = grader.grade(request)
     is_valid = found.outcome == "scored"
     if json:
         say_json({"competition_id": competition_id, "valid": is_valid, "message": found.message})
@@ -101,24 +104,25 @@ def grade(
     json: Json = False,
 ) -> None:
     """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) does not stop the others."""
-    from mlebench_console.engine.grading.batch import grade_many, write_batch_report
+    from mlebench_console.engine.grading.batch import batch_document, grade_many, write_batch_report
     from mlebench_console.engine.rungroups import read_submissions
 
-    batch = grade_many(
-        read_submissions(submission),
+    lines = read_submissions(submission)
+    reports = grade_many(
+        lines,
         data_dir=data_dir_of(context, data_dir),
         edition=edition,
         at_once=at_once,
-        on_graded=_show,
+        on_graded=partial(_show, len(lines)),
     )
-    path = write_batch_report(batch, output_dir, time.time())
-    ungraded = [report for report in batch.reports if report.outcome in ("not_prepared", "not_graded")]
+    path = write_batch_report(reports, output_dir, time.time())
+    ungraded = [report for report in reports if report.outcome in ("not_prepared", "not_graded")]
     for problem in dict.fromkeys(report.message for report in ungraded):
         say_on_stderr(problem)
     if json:
-        say_json(batch.to_dict() | {"report_path": str(path)})
+        say_json(batch_document(reports) | {"report_path": str(path)})
     else:
-        _say_counts(batch, path)
+        _say_counts(reports, path)
     if ungraded:
         raise typer.Exit(DataProblem.exit_code)
 
@@ -164,19 +168,18 @@ def _report_text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _show(graded: GradedLine) -> None:
-    report = graded.report
+def _show(total: int, done: int, report: Report) -> None:
     found = f"{report.score:g}" if report.score is not None else report.outcome.replace("_", " ")
-    say_on_stderr(f"{graded.done:>{len(str(graded.total))}}/{graded.total}  {report.competition_id}  {found}")
+    say_on_stderr(f"{done:>{len(str(total))}}/{total}  {report.competition_id}  {found}")
 
 
-def _say_counts(batch: BatchReport, path: Path) -> None:
-    counts = batch.to_dict()
+def _say_counts(reports: Sequence[Report], path: Path) -> None:
+    from mlebench_console.engine.grading.batch import counts_of
+
+    counts = counts_of(reports)
     say(f"graded   {counts['total_runs']} ({counts['total_runs_with_submissions']} with a submission)")
     say(f"valid    {counts['total_valid_submissions']}")
-    reasons = Counter(
-        report.outcome.replace("_", " ") for report in batch.reports if not report.valid_submission
-    )
+    reasons = Counter(report.outcome.replace("_", " ") for report in reports if not report.valid_submission)
     if reasons:
         say(f"without  {', '.join(f'{count} {reason}' for reason, count in reasons.most_common())}")
     say(

@@ -10,11 +10,11 @@ import pytest
 from mlebench_console import grade_submission
 from mlebench_console.engine.grading.batch import (
     REPORT_SUFFIX,
-    BatchReport,
-    GradedLine,
+    batch_document,
     grade_many,
     write_batch_report,
 )
+from mlebench_console.engine.grading.report import Report
 from mlebench_console.engine.rungroups import SubmissionLine, read_submissions
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from tests.competitions.prepared import prepared
@@ -60,8 +60,8 @@ def test_the_report_counts_and_is_named_as_mle_bench_does(tmp_path: Path) -> Non
     folder = prepared(ID)
     paths = [str(folder / "private" / "test.csv"), None, str(folder / "public" / "sample_submission.csv")]
 
-    report = BatchReport(tuple(grade_submission(path, ID, data_dir=folder.parent.parent) for path in paths))
-    path = write_batch_report(report, tmp_path / "out", 1_700_000_000)
+    reports = [grade_submission(path, ID, data_dir=folder.parent.parent) for path in paths]
+    path = write_batch_report(reports, tmp_path / "out", 1_700_000_000)
     assert path.name == "2023-11-14T22-13-20-UTC_grading_report.json"
     values = json.loads(path.read_text())
     assert list(values) == [
@@ -80,7 +80,7 @@ def test_the_report_counts_and_is_named_as_mle_bench_does(tmp_path: Path) -> Non
 
 
 def test_no_lines_make_an_empty_report() -> None:
-    assert BatchReport(()).to_dict()["total_runs"] == 0
+    assert batch_document(())["total_runs"] == 0
 
 
 def test_every_kind_of_ending_is_told_apart_and_stops_no_other(tmp_path: Path) -> None:
@@ -94,38 +94,45 @@ def test_every_kind_of_ending_is_told_apart_and_stops_no_other(tmp_path: Path) -
         SubmissionLine(ID, str(tmp_path / "ragged.csv")),
         SubmissionLine(ID, str(tmp_path / "wrong.csv")),
     ]
-    told: list[GradedLine] = []
-    batch = grade_many(lines, data_dir=folder.parent.parent, at_once=2, on_graded=told.append)
-    assert [report.outcome for report in batch.reports] == [
+    told: list[tuple[int, Report]] = []
+
+    def tell(done: int, report: Report) -> None:
+        told.append((done, report))
+
+    reports = grade_many(lines, data_dir=folder.parent.parent, at_once=2, on_graded=tell)
+    assert [report.outcome for report in reports] == [
         "not_prepared",
         "scored",
         "no_file",
         "not_csv",
         "rejected",
     ]
-    assert [report.submission_exists for report in batch.reports] == [True, True, False, True, True]
-    assert all(report.message for report in batch.reports)
-    assert [graded.done for graded in told] == [1, 2, 3, 4, 5]
-    assert {graded.line for graded in told} == set(lines)
+    assert [report.submission_exists for report in reports] == [True, True, False, True, True]
+    assert all(report.message for report in reports)
+    assert [done for done, _report in told] == [1, 2, 3, 4, 5]
+    assert {report for _done, report in told} == set(reports)
 
 
 def test_an_unknown_competition_is_refused_before_any_work() -> None:
-    told: list[GradedLine] = []
+    told: list[int] = []
     with pytest.raises(UsageProblem, match="not known"):
-        grade_many([SubmissionLine(ID, None), SubmissionLine("titanic", None)], on_graded=told.append)
+        grade_many(
+            [SubmissionLine(ID, None), SubmissionLine("titanic", None)],
+            on_graded=lambda done, _report: told.append(done),
+        )
     assert told == []
 
 
 def test_our_own_fields_stand_behind_mle_benchs_and_tell_no_traceback(tmp_path: Path) -> None:
-    batch = grade_many([SubmissionLine(ID, None)], data_dir=prepared(ID).parent.parent)
-    (report,) = json.loads(write_batch_report(batch, tmp_path, 0.0).read_text())["competition_reports"]
+    reports = grade_many([SubmissionLine(ID, None)], data_dir=prepared(ID).parent.parent)
+    (report,) = json.loads(write_batch_report(reports, tmp_path, 0.0).read_text())["competition_reports"]
     ours = ["edition", "outcome", "message", "defects", "descriptions", "percentile"]
     assert list(report)[-7:] == ["submission_path", *ours]
 
 
 def test_a_report_never_replaces_an_older_one(tmp_path: Path) -> None:
-    first = write_batch_report(BatchReport(()), tmp_path, 0.0)
-    second = write_batch_report(BatchReport(()), tmp_path, 0.0)
+    first = write_batch_report((), tmp_path, 0.0)
+    second = write_batch_report((), tmp_path, 0.0)
     assert first.name == f"1970-01-01T00-00-00-UTC{REPORT_SUFFIX}"
     assert second.name == f"1970-01-01T00-00-01-UTC{REPORT_SUFFIX}"
 
@@ -133,4 +140,4 @@ def test_a_report_never_replaces_an_older_one(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DataProblem, match="can't be written to"):
-        write_batch_report(BatchReport(()), tmp_path / "file", 0.0)
+        write_batch_report((), tmp_path / "file", 0.0)

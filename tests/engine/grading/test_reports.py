@@ -12,7 +12,7 @@ from mlebench_console import grade_submission, validate_submission
 from mlebench_console.competitions.grader import grade
 from mlebench_console.competitions.judging import Judgement
 from mlebench_console.competitions.registry import get
-from mlebench_console.engine.grading.grader import form_request_for
+from mlebench_console.engine.grading.grader import request_for
 from mlebench_console.engine.grading.report import Report, make_report
 from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
@@ -97,7 +97,8 @@ def test_a_check_of_the_form_needs_no_answers(data_dir: Path, gold: Path, tmp_pa
     public = tmp_path / ID / "prepared" / "public"
     public.parent.mkdir(parents=True)
     public.symlink_to(data_dir / ID / "prepared" / "public")
-    found = grade(form_request_for(str(gold), ID, data_dir=str(tmp_path)))
+    request = request_for(str(gold), ID, data_dir=str(tmp_path), follow_links=True, form_only=True)
+    found = grade(request)
     assert (found.outcome, found.message) == ("scored", "The submission is valid.")
 
 

@@ -50,9 +50,7 @@ def test_export_grade_and_import_agree(harness: Harness, tmp_path: Path) -> None
     exported(harness, sweep_id, groups)
     lines = [line for group in find_groups(groups) for line in submissions_of(group)]
     write_submissions(tmp_path / "submission.jsonl", lines)
-    reports = grade_many(
-        read_submissions(tmp_path / "submission.jsonl"), data_dir=harness.places.data_dir
-    ).reports
+    reports = grade_many(read_submissions(tmp_path / "submission.jsonl"), data_dir=harness.places.data_dir)
     assert [report.score for report in reports] == [own[seed][1] for seed in (1, 2, 3, 4)]
 
     with staged(harness.places, groups) as (place, found):
