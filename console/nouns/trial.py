@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlebench_console.console import wording
@@ -28,7 +29,7 @@ class CompetitionTrials:
     """
 
     competition_id: str
-    trials: tuple[Trial, ...]
+    trials: Sequence[Trial]
     costs: Costs | None = None
     planned: int = 0
 

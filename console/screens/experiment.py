@@ -118,7 +118,7 @@ class ExperimentScreen(_SubjectScreen):
         shown = self.line_list
         if not isinstance(self._found, ExperimentFacts) or not isinstance(shown.key, str):
             return
-        trials = self._found.trials_of(shown.key)
+        trials = self._found.evidence.by_competition[shown.key]
         trial = trials[shown.column] if shown.column < len(trials) else None
         if trial is not None and trial.run_id is not None:
             self.app.show_run(trial.run_id)
@@ -173,7 +173,7 @@ class ExperimentScreen(_SubjectScreen):
     def _lines(self, found: ExperimentFacts, *, high: bool) -> list[Line]:
         """Return the measures, all in a high terminal, the competitions of a column by split, and the insights."""
         column, width, drawing = self._column, self.line_list.line_width, self.app.drawing
-        seeds = max((len(found.trials_of(name)) for name in found.evidence.competitions), default=0)
+        seeds = max(map(len, found.evidence.by_competition.values()), default=0)
         # In wide terminals the statistics are beside the competitions.
         needed = max(_MEASURES, _NAMES + seeds * (TRIAL_WIDTH + 1)) + (
             _COSTS if found.insight.model_costs_by_competition else 0
@@ -185,7 +185,9 @@ class ExperimentScreen(_SubjectScreen):
         members = set(registry.splits()[COLUMNS[column]])
         shown = [name for name in found.evidence.competitions if name in members or column == "all"]
         costs = found.insight.model_costs_by_competition
-        rows = [CompetitionTrials(name, found.trials_of(name), costs.get(name)) for name in shown]
+        rows = [
+            CompetitionTrials(name, found.evidence.by_competition[name], costs.get(name)) for name in shown
+        ]
         trials = Table(_trial_columns(rows, seeds, is_wide=width >= _WIDE), rows, width - 1, drawing)
         for split in ORDER:
             of_split = [row for row in rows if split_of(row.competition_id) == split]

@@ -24,7 +24,7 @@ from mlebench_console.console.views.scoreboard import (
     export,
     or_problem,
 )
-from mlebench_console.engine.scoreboard.export import RowFormat, Shortcoming, write_bundle
+from mlebench_console.engine.scoreboard.export import RowFormat, write_bundle
 from mlebench_console.engine.scoreboard.model import Row
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
@@ -218,18 +218,18 @@ class ExportScreen(ListScreen):
             ]
         return tuple(lines)
 
-    def _missing_lines(self, found: Sequence[Shortcoming]) -> list[Line]:
+    def _missing_lines(self, found: Sequence[tuple[str, str]]) -> list[Line]:
         """Return what the row lacks before it is ready for the leaderboard."""
         key_name = self.app.drawing.keys
         lines = []
-        for one in found:
-            action, does = _MENDED_BY.get(one.about, ("", ""))
-            text = f"{one.text}: {key_name(action)} {does}" if action else one.text
+        for about, lacking in found:
+            action, does = _MENDED_BY.get(about, ("", ""))
+            text = f"{lacking}: {key_name(action)} {does}" if action else lacking
             parts = cells_of(plain(text.replace("\n", " ")), max(20, self.line_list.line_width - _ABOUT - 5))
             lines += [
                 Line(
-                    ((f"   {'' if place else one.about:<{_ABOUT}}", "dim"), (part, "text")),
-                    key=(one, place),
+                    ((f"   {'' if place else about:<{_ABOUT}}", "dim"), (part, "text")),
+                    key=(about, lacking, place),
                     selectable=True,
                 )
                 for place, part in enumerate(parts)

@@ -18,13 +18,12 @@ from mlebench_console.engine.scoreboard.comparison import Comparison, Difference
 from mlebench_console.engine.scoreboard.export import (
     Disclosure,
     RowFormat,
-    Shortcoming,
     disclose,
     row_text,
     shortcomings,
 )
 from mlebench_console.engine.scoreboard.insight import Insight, insight_of
-from mlebench_console.engine.scoreboard.model import COLUMNS, Evidence, Measure, Row, Trial
+from mlebench_console.engine.scoreboard.model import COLUMNS, Evidence, Measure, Row
 from mlebench_console.engine.scoreboard.own_runs import find_evidence, own_evidence
 from mlebench_console.engine.scoreboard.plots import Plot, plots_of
 from mlebench_console.engine.scoreboard.published import published_rows
@@ -172,10 +171,6 @@ class ExperimentFacts:
     insight: Insight
     plots: tuple[Plot, ...]
 
-    def trials_of(self, competition_id: str) -> tuple[Trial, ...]:
-        """Return the trials of one competition, in the order in which they count as seeds."""
-        return tuple(trial for trial in self.evidence.trials if trial.competition_id == competition_id)
-
 
 def subject_named(database: Database, name: str, sweep_id: str) -> Subject:
     """Find one of our rows by its name, or without a name by a sweep that belongs to it.
@@ -208,12 +203,10 @@ def seeds_by_competition(database: Database, subject: Subject) -> tuple[Competit
 
     def read() -> tuple[CompetitionTrials, ...]:
         evidence = _evidence_of(database, subject)
-        found: dict[str, list[Trial]] = {name: [] for name in evidence.competitions}
-        for trial in evidence.trials:
-            found[trial.competition_id].append(trial)
         planned = row_of(evidence).seeds_planned or 0
         return tuple(
-            CompetitionTrials(name, tuple(trials), planned=planned) for name, trials in found.items()
+            CompetitionTrials(name, trials, planned=planned)
+            for name, trials in evidence.by_competition.items()
         )
 
     return or_problem(read)
@@ -294,7 +287,7 @@ class ExportResult:
     disclosure: Disclosure
 
     @property
-    def shortcomings(self) -> tuple[Shortcoming, ...]:
+    def shortcomings(self) -> tuple[tuple[str, str], ...]:
         """What the row lacks before it is ready for the leaderboard."""
         return shortcomings(self.row, self.disclosure)
 

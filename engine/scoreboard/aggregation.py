@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from mlebench_console.competitions import registry
@@ -176,18 +176,14 @@ def row_of(
         rerolled=sum(trial.rerolls > 0 for trial in evidence.trials),
         note=evidence.note,
         conflict=evidence.conflict,
-        costs=costs_of(evidence),
+        costs=costs_of(evidence.trials, evidence.prices),
     )
 
 
-def costs_of(evidence: Evidence, competition_id: str | None = None) -> Costs | None:
-    """Add up the costs of model calls, on one competition or all; None where nothing is known of them."""
-    known = [
-        (trial, trial.costs)
-        for trial in evidence.trials
-        if trial.costs is not None and competition_id in (None, trial.competition_id)
-    ]
-    if evidence.prices is None or not known:
+def costs_of(trials: Iterable[Trial], prices: PriceTable | None) -> Costs | None:
+    """Add up the costs of model calls; None where nothing is known of them."""
+    known = [(trial, trial.costs) for trial in trials if trial.costs is not None]
+    if prices is None or not known:
         return None
     counting = [(trial, costs) for trial, costs in known if trial.counts]
     measured = [(trial, costs.spending) for trial, costs in counting if costs.measured is not None]
@@ -207,9 +203,9 @@ def costs_of(evidence: Evidence, competition_id: str | None = None) -> Costs | N
         total=math.fsum(cost for _trial, cost in priced),
         medals=sum(trial.has(Measure.ANY_MEDAL) for trial, _cost in priced),
         aside=sum_of([*lost, *(costs.earlier for _trial, costs in known)]),
-        price_date=evidence.prices.checked.isoformat(),
-        own_prices=_priced_by(PriceSource.OPERATOR, evidence.prices, spending),
-        listed_prices=_priced_by(PriceSource.GENAI_PRICES, evidence.prices, spending),
+        price_date=prices.checked.isoformat(),
+        own_prices=_priced_by(PriceSource.OPERATOR, prices, spending),
+        listed_prices=_priced_by(PriceSource.GENAI_PRICES, prices, spending),
     )
 
 
@@ -242,32 +238,9 @@ def _standing(evidence: Evidence, results: Results, members: Sequence[str], *, p
     return Standing(measures[Measure.ANY_MEDAL], count, len(members), measures, interim)
 
 
-@dataclass(frozen=True)
-class CompetitionResult:
-    """One competition of a row: its trials by seed, and how often each measure was earned.
-
-    Attributes:
-        measures: over the trials that count; empty where none counts.
-        costs: of its model calls; None where nothing is known of them.
-    """
-
-    competition_id: str
-    complexity: str
-    trials: tuple[Trial, ...]
-    measures: Mapping[Measure, Cell]
-    costs: Costs | None
-
-
-def by_competition(evidence: Evidence) -> tuple[CompetitionResult, ...]:
-    """List the results by competition: low, medium, high, then the others, each by name."""
-    results = evidence.results()
-    found = []
-    for competition_id in evidence.competitions:
-        trials = tuple(trial for trial in evidence.trials if trial.competition_id == competition_id)
-        counted = results.get(competition_id)
-        measures = aggregate(results, [competition_id]) if counted else {}
-        complexity = registry.get(competition_id).complexity
-        costs = costs_of(evidence, competition_id)
-        found.append(CompetitionResult(competition_id, complexity, trials, measures, costs))
-    order = ("low", "medium", "high", "dev")
-    return tuple(sorted(found, key=lambda line: (order.index(line.complexity), line.competition_id.lower())))
+def by_complexity(competition_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Group competitions by complexity: low, medium, high, then the others."""
+    found: dict[str, list[str]] = {complexity: [] for complexity in ("low", "medium", "high", "dev")}
+    for name in competition_ids:
+        found[registry.get(name).complexity].append(name)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +18,6 @@ from mlebench_console.engine.scoreboard.model import (
     Costs,
     Evidence,
     Measure,
-    Trial,
     differences,
 )
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
@@ -184,7 +183,7 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         by_column={column: _difference(part) for column, part in parts.items() if part},
         left_out=tuple(sorted(ours.keys() ^ theirs.keys(), key=str.lower)),
         descriptions=(first.conditions.descriptions, second.conditions.descriptions),
-        costs=(costs_of(first), costs_of(second)),
+        costs=(costs_of(first.trials, first.prices), costs_of(second.trials, second.prices)),
     )
 
 
@@ -222,19 +221,17 @@ def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:
 
 
 def _sides(evidence: Evidence, measure: Measure) -> dict[str, Side]:
-    counting: defaultdict[str, list[Trial]] = defaultdict(list)
-    for trial in evidence.trials:
-        if trial.earned is not None:
-            counting[trial.competition_id].append(trial)
-    return {
-        name: Side(
-            earned=sum(trial.has(measure) for trial in trials),
-            seeds=len(trials),
-            scores=tuple(trial.score for trial in trials if trial.score is not None),
-            costs=costs_of(evidence, name),
-        )
-        for name, trials in counting.items()
-    }
+    sides = {}
+    for name, trials in evidence.by_competition.items():
+        counting = [trial for trial in trials if trial.earned is not None]
+        if counting:
+            sides[name] = Side(
+                earned=sum(trial.has(measure) for trial in counting),
+                seeds=len(counting),
+                scores=tuple(trial.score for trial in counting if trial.score is not None),
+                costs=costs_of(trials, evidence.prices),
+            )
+    return sides
 
 
 def _difference(pairs: Sequence[Duel]) -> Difference:

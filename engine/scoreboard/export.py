@@ -298,26 +298,16 @@ def _listed(names: tuple[str, ...]) -> str:
 # What a row lacks
 
 
-@dataclass(frozen=True)
-class Shortcoming:
-    """One thing that a row lacks before it is ready for the leaderboard.
-
-    Attributes:
-        about: what it is about: `data`, `row`, `runs`, `competitions`, `seeds`, `agent`, `models`, `integrity` or
-            `conditions`.
-        text: what is lacking.
-    """
-
-    about: str
-    text: str
-
-
 # Published rows are over this many seeds or more.
 _USUAL_SEEDS = 3
 
 
-def shortcomings(row: Row, disclosure: Disclosure) -> tuple[Shortcoming, ...]:
-    """Return what a row lacks for the leaderboard, the gravest first; empty if nothing is lacking."""
+def shortcomings(row: Row, disclosure: Disclosure) -> tuple[tuple[str, str], ...]:
+    """Return what a row lacks before it is ready for the leaderboard, the gravest first.
+
+    Each is a pair of what it is about (`data`, `row`, `runs`, `competitions`, `seeds`, `agent`, `models`, `integrity`
+    or `conditions`) and a text of what is lacking.
+    """
     found: list[tuple[str, str]] = []
     if disclosure.demo:
         found.append(("data", "they are synthetic: a demo is never a result"))
@@ -340,7 +330,7 @@ def shortcomings(row: Row, disclosure: Disclosure) -> tuple[Shortcoming, ...]:
     found += [("integrity", text) for text in _not_examined(disclosure.integrity)]
     if unknown := disclosure.unknown():
         found.append(("conditions", f"not known: {', '.join(unknown)}"))
-    return tuple(Shortcoming(about, text) for about, text in found)
+    return tuple(found)
 
 
 def _short_of_seeds(disclosure: Disclosure) -> Iterator[str]:
@@ -731,7 +721,8 @@ def write_runs(
 def _exported(run_id: str, *, success: bool, provenance: Provenance | None) -> ExportedRun:
     if provenance is None or not provenance.folder.is_dir():
         return ExportedRun(run_id, success)
-    snapshot = provenance.graded[-1].path if provenance.graded else None
+    graded = [one for one in provenance.submissions if one.standing is not None]
+    snapshot = provenance.state_dir / graded[-1].path if graded else None
     return ExportedRun(
         run_id, success, provenance.folder, snapshot if snapshot and snapshot.is_file() else None
     )

@@ -316,7 +316,7 @@ def cost_of(effort: Effort, prices: Prices) -> Cost | None:
 
 def costs_by_competition(evidence: Evidence) -> dict[str, Costs]:
     """Return the costs of model calls by competition, most tokens per run first, without those that made no calls."""
-    costs = {name: costs_of(evidence, name) for name in evidence.competitions}
+    costs = {name: costs_of(trials, evidence.prices) for name, trials in evidence.by_competition.items()}
     with_calls = {name: one for name, one in costs.items() if one is not None and one.spending.calls}
     return dict(sorted(with_calls.items(), key=lambda item: -(item[1].tokens_per_run or 0.0)))
 
@@ -417,6 +417,6 @@ def insight_of(evidence: Evidence, prices: Prices | None = None) -> Insight:
         effort=effort,
         cost=cost_of(effort, prices or Prices()),
         flags=flags_of(evidence),
-        model_costs=costs_of(evidence),
+        model_costs=costs_of(evidence.trials, evidence.prices),
         model_costs_by_competition=costs_by_competition(evidence),
     )

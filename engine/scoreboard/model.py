@@ -7,14 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from mlebench_console.competitions import registry
 from mlebench_console.engine.model_costs import CURRENCY, Spending, named
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state.integrity import RunIntegrity
-from mlebench_console.state.records import Attempt
+from mlebench_console.state.lifecycle import MEDALS, Outcome
+from mlebench_console.state.records import Attempt, Submission
 
 # The kinds of descriptions: those that name the competition, and those that hide it.
 USUAL, OBFUSCATED = "usual", "obfuscated"
@@ -128,13 +131,24 @@ def results_of(earned: Iterable[tuple[str, frozenset[Measure] | None]]) -> Resul
     return found
 
 
-@dataclass(frozen=True)
-class GradedSubmission:
-    """A graded snapshot of a submission: seconds since the start, the measures that it earns, and its file."""
+def earned_by(competition_id: str, outcome: Outcome, score: float | None) -> frozenset[Measure]:
+    """Return the measures that an outcome earns.
 
-    elapsed_seconds: float
-    earned: frozenset[Measure]
-    path: Path
+    A medal is not always above the median: in herbarium-2020 the cut-off of bronze is the median, and a
+    tie with it is not above.
+    """
+    if outcome is Outcome.NO_SUBMISSION:
+        return frozenset()
+    if outcome is Outcome.INVALID:
+        return frozenset({Measure.SUBMISSION})
+    earned = {Measure.SUBMISSION, Measure.VALID}
+    if outcome in MEDALS:
+        earned |= {Measure(outcome.value), Measure.ANY_MEDAL}
+    if outcome is Outcome.ABOVE_MEDIAN or (
+        outcome in MEDALS and registry.get(competition_id).thresholds.above_median(score)
+    ):
+        earned.add(Measure.ABOVE_MEDIAN)
+    return frozenset(earned)
 
 
 @dataclass(frozen=True)
@@ -142,15 +156,19 @@ class Provenance:
     """The latest attempt of one of our own runs.
 
     Attributes:
-        folder: the attempt's directory.
-        graded: its graded submissions, in order of time.
+        submissions: of the attempt, in order of time.
         classified: the run's failures that a person classified, each with who and why.
     """
 
     attempt: Attempt
-    folder: Path
-    graded: tuple[GradedSubmission, ...]
+    state_dir: Path
+    submissions: tuple[Submission, ...]
     classified: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """The attempt's directory."""
+        return self.state_dir / self.attempt.directory
 
     @property
     def machine(self) -> str:
@@ -258,10 +276,9 @@ class Trial:
         if self.seconds is not None and seconds >= self.seconds:
             return self.earned or frozenset()
         earned: frozenset[Measure] = frozenset()
-        for submission in self.provenance.graded if self.provenance is not None else ():
-            if submission.elapsed_seconds > seconds:
-                break
-            earned = submission.earned
+        for one in self.provenance.submissions if self.provenance is not None else ():
+            if one.elapsed_seconds <= seconds and one.standing is not None:
+                earned = earned_by(self.competition_id, one.standing, one.score)
         return earned
 
 
@@ -296,10 +313,19 @@ class Evidence:
     prices: PriceTable | None = None
     sweep_ids: tuple[str, ...] = ()
 
+    # A frozen dataclass still has a dictionary, in which a cached property is stored.
+    @cached_property
+    def by_competition(self) -> Mapping[str, Sequence[Trial]]:
+        """Its trials by competition, sorted by the competitions' names."""
+        found: dict[str, list[Trial]] = {}
+        for trial in sorted(self.trials, key=lambda trial: trial.competition_id.lower()):
+            found.setdefault(trial.competition_id, []).append(trial)
+        return found
+
     @property
     def competitions(self) -> tuple[str, ...]:
         """The competitions that it has runs for."""
-        return tuple(sorted({trial.competition_id for trial in self.trials}, key=str.lower))
+        return tuple(self.by_competition)
 
     def labelled(self, *, agent: str = "", llms: str = "", hours: float | None = None) -> Evidence:
         """Return the evidence with what an operator adds to its row; empty values change nothing."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from mlebench_console.competitions import registry
 from mlebench_console.engine.model_costs import spending_of
 from mlebench_console.engine.options.sweep import OPTIONS
 from mlebench_console.engine.scoreboard.model import (
@@ -19,12 +18,12 @@ from mlebench_console.engine.scoreboard.model import (
     Conditions,
     Counted,
     Evidence,
-    GradedSubmission,
     Measure,
     Provenance,
     Trial,
     TrialCosts,
     differences,
+    earned_by,
 )
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
 from mlebench_console.foundation.conditions import RunConditions
@@ -34,8 +33,8 @@ from mlebench_console.foundation.text import limit_text
 from mlebench_console.state import datasets, experiments, integrity, runs, submissions, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import RunIntegrity
-from mlebench_console.state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
-from mlebench_console.state.records import IMPORTED, DatasetState, Run, Sweep
+from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
+from mlebench_console.state.records import IMPORTED, DatasetState, Experiment, Run, Sweep
 from mlebench_console.state.usage import model_calls, network_use
 from mlebench_console.state.usage.model_calls import UseOfRun
 
@@ -52,15 +51,6 @@ _UNNOTICED = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class _Experiment:
-    """The name of a row, and its sweeps in the order in which their seeds count."""
-
-    name: str
-    note: str
-    sweeps: tuple[Sweep, ...]
-
-
 def own_evidence(database: Database, prices: PriceTable | None = None) -> tuple[Evidence, ...]:
     """Gather every experiment, and every sweep that belongs to none, newest first.
 
@@ -73,7 +63,8 @@ def own_evidence(database: Database, prices: PriceTable | None = None) -> tuple[
     for run in runs.of_all_sweeps(database):
         runs_of[run.sweep_id].append(run)
     return tuple(
-        _gather(one, [runs_of[sweep.id] for sweep in one.sweeps], records) for one in _experiments(database)
+        records.evidence_of(one, members, [runs_of[sweep.id] for sweep in members])
+        for one, members in _experiments(database)
     )
 
 
@@ -83,13 +74,13 @@ def find_evidence(database: Database, name: str, prices: PriceTable | None = Non
     Raises:
         UsageProblem: no experiment matches the name, or several do.
     """
-    experiment = _experiment_named(database, name)
-    members = [runs.of_sweep(database, sweep.id) for sweep in experiment.sweeps]
-    every = [run for part in members for run in part]
+    experiment, members = _experiment_named(database, name)
+    runs_of = [runs.of_sweep(database, sweep.id) for sweep in members]
+    every = [run for part in runs_of for run in part]
     records = _Records(
         {
             run_id: uses
-            for sweep in experiment.sweeps
+            for sweep in members
             for run_id, uses in model_calls.by_run(database, sweep.id).items()
         },
         prices or price_table({}),
@@ -102,41 +93,42 @@ def find_evidence(database: Database, name: str, prices: PriceTable | None = Non
         + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
         for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
     }
-    return replace(_gather(experiment, members, records), unavailable=unavailable)
+    return replace(records.evidence_of(experiment, members, runs_of), unavailable=unavailable)
 
 
-def _experiment_named(database: Database, name: str) -> _Experiment:
+def _experiment_named(database: Database, name: str) -> tuple[Experiment, Sequence[Sweep]]:
     every = _experiments(database, with_members=True)
-    matching = [one for one in every if one.name == name] or [
-        one for one in every if one.name.startswith(name)
+    matching = [one for one in every if one[0].id == name] or [
+        one for one in every if one[0].id.startswith(name)
     ]
     if not matching:
         raise UsageProblem(
             f"there is no experiment or sweep '{name}'", "", "'mlebench-console scoreboard --own' lists them."
         )
     if len(matching) > 1:
-        several = ", ".join(one.name for one in matching[:5])
+        several = ", ".join(one.id for one, _members in matching[:5])
         raise UsageProblem(f"'{name}' matches several experiments", several, "Give more of the name.")
     return matching[0]
 
 
-def _experiments(database: Database, *, with_members: bool = False) -> list[_Experiment]:
-    """List all experiments, and the sweeps that belong to none, newest first.
+def _experiments(
+    database: Database, *, with_members: bool = False
+) -> Sequence[tuple[Experiment, Sequence[Sweep]]]:
+    """List all experiments with their sweeps, and each sweep that belongs to none as one, newest first.
 
-    With members, each sweep of an experiment is listed on its own too, unless it has the experiment's name.
+    The sweeps are in the order in which their seeds count. With members, each sweep of an experiment is listed on its
+    own too, unless it has the experiment's name.
     """
     by_id = {sweep.id: sweep for sweep in sweeps.all_sweeps(database)}
-    listed: list[_Experiment] = []
-    taken: set[str] = set()
-    for experiment in experiments.all_experiments(database):
-        members = tuple(by_id[sweep_id] for sweep_id in experiment.sweep_ids)
-        taken.update(experiment.sweep_ids)
-        if members:
-            listed.append(_Experiment(experiment.id, "", members))
-    if with_members:
-        taken = {one.name for one in listed}
-    alone = [_Experiment(sweep.id, sweep.note, (sweep,)) for sweep in by_id.values() if sweep.id not in taken]
-    return sorted([*listed, *alone], key=lambda one: one.sweeps[-1].created_at)[::-1]
+    listed = [one for one in experiments.all_experiments(database) if one.sweep_ids]
+    taken = {name for one in listed for name in ((one.id,) if with_members else one.sweep_ids)}
+    listed += [
+        Experiment(sweep.id, sweep.created_at, (sweep.id,))
+        for sweep in by_id.values()
+        if sweep.id not in taken
+    ]
+    found = [(one, [by_id[sweep_id] for sweep_id in one.sweep_ids]) for one in listed]
+    return sorted(found, key=lambda each: each[1][-1].created_at)[::-1]
 
 
 @dataclass(frozen=True)
@@ -153,8 +145,34 @@ class _Records:
     provenance: Mapping[int, Provenance | None] = field(default_factory=dict)
     integrity: Mapping[int, RunIntegrity] = field(default_factory=dict)
 
-    def trial_of(self, run: Run, conditions: RunConditions) -> Trial:
-        """Return a run as a trial, with what is recorded of it."""
+    def evidence_of(
+        self, experiment: Experiment, members: Sequence[Sweep], runs_of: Sequence[Sequence[Run]]
+    ) -> Evidence:
+        """Gather an experiment from its sweeps and the runs of each."""
+        newest = members[-1]
+        limit, resources = newest.conditions.time_limit_seconds, newest.conditions.resources
+        conditions = [_conditions_of(sweep, part) for sweep, part in zip(members, runs_of, strict=True)]
+        gpus_known = resources.gpus >= 0 and newest.conditions.runtime != IMPORTED
+        return Evidence(
+            table="own",
+            name=experiment.id,
+            conditions=conditions[-1],
+            trials=tuple(
+                self._trial_of(run, sweep.conditions)
+                for sweep, part in zip(members, runs_of, strict=True)
+                for run in sorted(part, key=lambda run: run.seed)
+            ),
+            created_at=newest.created_at,
+            limit_hours=limit / 3600 or None,
+            planned_seeds=sum(sweep.spec.seeds for sweep in members),
+            conflict="; ".join(differences(conditions)),
+            note=newest.note if newest.id == experiment.id else "",
+            gpus=resources.gpus * resources.gpu_share if gpus_known else None,
+            prices=self.prices,
+            sweep_ids=experiment.sweep_ids,
+        )
+
+    def _trial_of(self, run: Run, conditions: RunConditions) -> Trial:
         uses = self.uses.get(run.id, ())
         costs = TrialCosts(
             _counted(conditions),
@@ -174,31 +192,6 @@ def _counted(conditions: RunConditions) -> Counted:
     if conditions.models.gateway:
         return Counted.GATEWAY
     return Counted.BYTES if conditions.network == "models" else Counted.NOT
-
-
-def _gather(experiment: _Experiment, runs_of: list[list[Run]], records: _Records) -> Evidence:
-    newest = experiment.sweeps[-1]
-    limit, resources = newest.conditions.time_limit_seconds, newest.conditions.resources
-    conditions = [_conditions_of(sweep, part) for sweep, part in zip(experiment.sweeps, runs_of, strict=True)]
-    gpus_known = resources.gpus >= 0 and newest.conditions.runtime != IMPORTED
-    return Evidence(
-        table="own",
-        name=experiment.name,
-        conditions=conditions[-1],
-        trials=tuple(
-            records.trial_of(run, sweep.conditions)
-            for sweep, part in zip(experiment.sweeps, runs_of, strict=True)
-            for run in sorted(part, key=lambda run: run.seed)
-        ),
-        created_at=newest.created_at,
-        limit_hours=limit / 3600 or None,
-        planned_seeds=sum(sweep.spec.seeds for sweep in experiment.sweeps),
-        conflict="; ".join(differences(conditions)),
-        note=experiment.note,
-        gpus=resources.gpus * resources.gpu_share if gpus_known else None,
-        prices=records.prices,
-        sweep_ids=tuple(sweep.id for sweep in experiment.sweeps),
-    )
 
 
 def _conditions_of(sweep: Sweep, members: Sequence[Run]) -> Conditions:
@@ -273,26 +266,6 @@ def _earned(run: Run) -> frozenset[Measure] | None:
     return earned_by(run.competition_id, run.outcome, run.score)
 
 
-def earned_by(competition_id: str, outcome: Outcome, score: float | None) -> frozenset[Measure]:
-    """Return the measures that an outcome earns.
-
-    A medal is not always above the median: in herbarium-2020 the cut-off of bronze is the median, and a
-    tie with it is not above.
-    """
-    if outcome is Outcome.NO_SUBMISSION:
-        return frozenset()
-    if outcome is Outcome.INVALID:
-        return frozenset({Measure.SUBMISSION})
-    earned = {Measure.SUBMISSION, Measure.VALID}
-    if outcome in MEDALS:
-        earned |= {Measure(outcome.value), Measure.ANY_MEDAL}
-    if outcome is Outcome.ABOVE_MEDIAN or (
-        outcome in MEDALS and registry.get(competition_id).thresholds.above_median(score)
-    ):
-        earned.add(Measure.ABOVE_MEDIAN)
-    return frozenset(earned)
-
-
 def _reason(run: Run) -> str:
     if run.state is RunState.FAILED:
         return run.failure_text
@@ -307,19 +280,10 @@ def _provenance(database: Database, run: Run) -> Provenance | None:
     attempts = runs.attempts(database, run.id)
     if not attempts:
         return None
-    state_dir = database.path.parent
     return Provenance(
         attempt=attempts[-1],
-        folder=state_dir / attempts[-1].directory,
-        graded=tuple(
-            GradedSubmission(
-                one.elapsed_seconds,
-                earned_by(run.competition_id, one.standing, one.score),
-                state_dir / one.path,
-            )
-            for one in submissions.of_attempt(database, attempts[-1].id)
-            if one.standing is not None
-        ),
+        state_dir=database.path.parent,
+        submissions=tuple(submissions.of_attempt(database, attempts[-1].id)),
         classified=tuple(
             f"{one.failure_class} by {one.classified_by}: {one.failure_text}"
             for one in attempts

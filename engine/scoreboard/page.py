@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 
 from mlebench_console.engine.model_costs import CURRENCY
-from mlebench_console.engine.scoreboard.aggregation import by_category, by_competition
+from mlebench_console.engine.scoreboard.aggregation import by_category, by_complexity
 from mlebench_console.engine.scoreboard.export import disclose, row_notes
 from mlebench_console.engine.scoreboard.insight import Insight, ending_of, insight_of
 from mlebench_console.engine.scoreboard.model import (
@@ -266,16 +266,15 @@ def _model_costs(insight: Insight) -> str:
 
 
 def _runs(evidence: Evidence) -> str:
-    lines = by_competition(evidence)
-    most = max((len(line.trials) for line in lines), default=0)
+    most = max(map(len, evidence.by_competition.values()), default=0)
     heads = "".join(f"<th>seed {seed}</th>" for seed in range(1, most + 1))
-    rows, split = [], ""
-    for line in lines:
-        if line.complexity != split:
-            split = line.complexity
+    rows = []
+    for split, names in by_complexity(evidence.competitions).items():
+        if names:
             rows.append(f"<tr class='head'><td colspan='{most + 1}'>{escape(split)}</td></tr>")
-        cells = "".join(f"<td>{_run(trial)}</td>" for trial in line.trials)
-        rows.append(f"<tr><td>{escape(line.competition_id)}</td>{cells}</tr>")
+        for name in names:
+            cells = "".join(f"<td>{_run(trial)}</td>" for trial in evidence.by_competition[name])
+            rows.append(f"<tr><td>{escape(name)}</td>{cells}</tr>")
     return f"<table><tr><th>competition</th>{heads}</tr>{''.join(rows)}</table>" if rows else ""
 
 

@@ -6,7 +6,7 @@ import io
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
@@ -191,9 +191,7 @@ def _medals_by_dollars(evidence: Evidence) -> Plot:
     points: list[tuple[float, float]] = []
     for split, members in COLUMNS.items():
         ids = set(registry.splits()[members])
-        costs = costs_of(
-            replace(evidence, trials=tuple(t for t in evidence.trials if t.competition_id in ids))
-        )
+        costs = costs_of((one for one in evidence.trials if one.competition_id in ids), evidence.prices)
         if costs is not None and costs.medals_per_100_dollars is not None:
             points.append((float(len(ticks)), costs.medals_per_100_dollars))
             ticks.append(f"{split} ({costs.priced})")

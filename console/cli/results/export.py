@@ -19,7 +19,6 @@ from mlebench_console.console.cli.results.scoreboard import ExperimentId, Pad, S
 from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.export import (
     RowFormat,
-    Shortcoming,
     disclose,
     row_document,
     row_text,
@@ -227,15 +226,15 @@ _MENDED_BY = {
 }
 
 
-def _complain_of(lacking: Sequence[Shortcoming]) -> None:
+def _complain_of(lacking: Sequence[tuple[str, str]]) -> None:
     """Print to standard error, behind the row, what it lacks before it is ready for the leaderboard."""
     if not lacking:
         return
     sys.stdout.flush()
     say_on_stderr(f"not ready for the leaderboard: {plural(len(lacking), 'thing is', 'things are')} missing")
-    for one in lacking:
-        mended = _MENDED_BY.get(one.about)
-        say_on_stderr(f"  {one.about:<12}  {one.text}{f': {mended}' if mended else ''}")
+    for about, text in lacking:
+        mended = _MENDED_BY.get(about)
+        say_on_stderr(f"  {about:<12}  {text}{f': {mended}' if mended else ''}")
 
 
 def _write_file(path: Path, content: str | bytes) -> None:

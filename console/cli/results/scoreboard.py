@@ -187,8 +187,10 @@ def _aggregated(
 ) -> list[tuple[str, str, Mapping[Measure, Cell], Costs | None]]:
     """Return the columns: names, numbers of runs, measures, and by competition the costs of model calls."""
     from mlebench_console.engine.scoreboard.aggregation import (
+        aggregate,
         by_category,
-        by_competition,
+        by_complexity,
+        costs_of,
         measures_on,
         row_of,
     )
@@ -199,10 +201,17 @@ def _aggregated(
         )
     if by == "competition":
         wanted = None if split is None else {one for name in split for one in registry.read_split(name)}
+        results = evidence.results()
         return [
-            (line.competition_id, str(len(line.trials)), line.measures, line.costs)
-            for line in by_competition(evidence)
-            if wanted is None or line.competition_id in wanted
+            (
+                name,
+                str(len(trials := evidence.by_competition[name])),
+                aggregate(results, [name]) if name in results else {},
+                costs_of(trials, evidence.prices),
+            )
+            for names in by_complexity(evidence.competitions).values()
+            for name in names
+            if wanted is None or name in wanted
         ]
     if by == "category":
         standings = by_category(evidence, pad_missing=pad)

@@ -107,7 +107,8 @@ def test_what_earlier_attempts_have_spent_stands_aside(database: Database) -> No
     transitions.agent_ended(database, attempt.id, EndReason.EXITED, exit_code=0, at=6.0, now=6.0)
     transitions.collected(database, attempt.id, now=6.0)
     transitions.finished(database, attempt.id, Outcome.NO_SUBMISSION, now=6.0)
-    found = costs_of(find_evidence(database, "mine", PRICES))
+    evidence = find_evidence(database, "mine", PRICES)
+    found = costs_of(evidence.trials, evidence.prices)
     assert found is not None
     assert (found.total, found.aside.cost) == pytest.approx((3, 6))
 
@@ -207,6 +208,7 @@ def test_a_live_run_is_not_counted_before_its_end(database: Database) -> None:
     (run, *_others) = sweep(database, "mine", COUNTED)
     start(database, run)
     used(database, run, "dear", 1_000)
-    found = costs_of(find_evidence(database, "mine", PRICES))
+    evidence = find_evidence(database, "mine", PRICES)
+    found = costs_of(evidence.trials, evidence.prices)
     assert found is not None
     assert (found.runs, found.total, found.aside.calls) == (0, 0.0, 0)

@@ -304,7 +304,7 @@ def test_padding_and_demos_carry_their_footnotes() -> None:
 
 def test_what_a_row_lacks_before_it_could_be_handed_in_is_listed_with_what_follows() -> None:
     found, disclosure = made(evidence("e", {LEAF: "+", CACTUS: "-"}))
-    told = {one.about: one.text for one in shortcomings(found, disclosure)}
+    told = dict(shortcomings(found, disclosure))
     assert told["competitions"] == "73 of 75 have no run: no figure for Low, Medium, High, All"
     assert told["seeds"] == "1; published rows have 3 or more"
     assert told["models"] == "their names are missing"
@@ -325,8 +325,8 @@ def test_what_a_row_lacks_before_it_could_be_handed_in_is_listed_with_what_follo
     grave = shortcomings(
         replace(whole, running=True), replace(complete, demo=True, seeds_done=2, integrity=flagged)
     )
-    assert [one.about for one in grave] == ["data", "runs", "seeds", "integrity"]
-    assert grave[-1].text == "1 flagged run that nobody has reviewed"
+    assert [about for about, _text in grave] == ["data", "runs", "seeds", "integrity"]
+    assert grave[-1][1] == "1 flagged run that nobody has reviewed"
 
 
 def test_what_edition_corrected_leaves_out_is_told_with_the_reason() -> None:

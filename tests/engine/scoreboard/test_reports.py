@@ -11,7 +11,6 @@ import pytest
 from mlebench_console.engine.rungroups import MAPPING_NAME, METADATA, write_mapping
 from mlebench_console.engine.scoreboard.aggregation import (
     by_category,
-    by_competition,
     measures_on,
     row_of,
 )
@@ -229,12 +228,6 @@ def test_a_row_is_taken_apart_by_split_category_and_competition() -> None:
     categories = by_category(found, pad_missing=True)
     assert str(categories["Seq->Seq"].measures[Measure.ANY_MEDAL]) == "100.00 ± 0.00"
     assert sum(standing.covered for standing in categories.values()) == 53
-    lines = {line.competition_id: line for line in by_competition(found)}
-    assert [trial.score for trial in lines["aptos2019-blindness-detection"].trials] == [
-        0.84804,
-        0.9039,
-        0.83737,
-    ]
-    assert lines["aptos2019-blindness-detection"].measures[Measure.ABOVE_MEDIAN].mean == pytest.approx(
-        100 / 3
-    )
+    name = "aptos2019-blindness-detection"
+    assert [trial.score for trial in found.by_competition[name]] == [0.84804, 0.9039, 0.83737]
+    assert measures_on(found, [name])[Measure.ABOVE_MEDIAN].mean == pytest.approx(100 / 3)
