@@ -11,6 +11,7 @@ import json
 import re
 import secrets
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -319,22 +320,40 @@ class _Answers(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class _Opinion:
-    """One answer to one question; `lines` are the numbers of the quoted lines in the window."""
+class WindowVerdict:
+    """The answer to a question about one window: of one reading, or of several combined.
+
+    Attributes:
+        excerpts: the quoted lines.
+        agreed: whether the first two readings agreed.
+        is_read: whether there was any answer.
+    """
 
     verdict: JudgeVerdict
     reason: str
-    lines: tuple[int, ...] = ()
-    has_answered: bool = True
+    excerpts: tuple[Excerpt, ...] = ()
+    agreed: bool = True
+    is_read: bool = True
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """The result of one call."""
+class Reading:
+    """The answers about one window: of one call, or of several combined.
 
-    opinions: Mapping[str, _Opinion]
-    addressed: frozenset[int] = frozenset()
+    Attributes:
+        verdicts: by question.
+        addressed: lines that address a judge, and whether that is certain, which one call alone never is.
+        dollars: the cost of the answers, including cached ones; None: not known.
+    """
+
+    verdicts: Mapping[str, WindowVerdict]
+    addressed: Mapping[Excerpt, bool] = field(default_factory=dict)
     dollars: float | None = 0.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each question was answered."""
+        return all(one.is_read for one in self.verdicts.values())
 
 
 def _line_quoted(quote: _Quote, window: Window) -> int | None:
@@ -353,16 +372,16 @@ def _line_quoted(quote: _Quote, window: Window) -> int | None:
     return next((number for number in range(1, len(window.lines) + 1) if holds(number)), None)
 
 
-def _opinion(answer: _Answer | None, window: Window) -> _Opinion:
+def _verdict(answer: _Answer | None, window: Window) -> WindowVerdict:
     if answer is None:
-        return _Opinion(JudgeVerdict.UNSURE, "it left the question out")
+        return WindowVerdict(JudgeVerdict.UNSURE, "it left the question out")
     found = [_line_quoted(quote, window) for quote in answer.quotes]
-    lines = tuple(dict.fromkeys(line for line in found if line is not None))
     if None in found:
-        return _Opinion(JudgeVerdict.UNSURE, "void: it quoted a text that is not in the window")
-    if answer.verdict is JudgeVerdict.YES and not lines:
-        return _Opinion(JudgeVerdict.UNSURE, "void: it said yes and quoted nothing")
-    return _Opinion(answer.verdict, safe_text(visible(answer.reason))[:_MOST_REASON], lines)
+        return WindowVerdict(JudgeVerdict.UNSURE, "void: it quoted a text that is not in the window")
+    if answer.verdict is JudgeVerdict.YES and not found:
+        return WindowVerdict(JudgeVerdict.UNSURE, "void: it said yes and quoted nothing")
+    excerpts = dict.fromkeys(window.excerpt(line) for line in found if line is not None)
+    return WindowVerdict(answer.verdict, safe_text(visible(answer.reason))[:_MOST_REASON], tuple(excerpts))
 
 
 def _parsed(text: str) -> _Answers | None:
@@ -465,65 +484,13 @@ def _other_form(api: Api, form: _Form, refusal: NoAnswer) -> _Form | None:
 
 
 @dataclass(frozen=True)
-class WindowVerdict:
-    """The combined answer to a question about one window.
-
-    Attributes:
-        agreed: whether the first two readings agreed.
-        excerpts: the quoted lines.
-        is_read: whether there was any answer.
-    """
-
-    verdict: JudgeVerdict
-    reason: str
-    excerpts: tuple[Excerpt, ...] = ()
-    agreed: bool = True
-    is_read: bool = True
-
-
-@dataclass(frozen=True)
-class JudgeAnswers:
-    """All answers about one run.
-
-    Attributes:
-        verdicts: by question, one for each window that it was asked about.
-        addressed: lines that address a judge, and whether that is certain.
-        read: how many windows were read.
-        windows: how many windows the run has.
-        dollars: the cost of the answers, including cached ones; None: not known.
-    """
-
-    verdicts: Mapping[str, tuple[WindowVerdict, ...]]
-    addressed: tuple[tuple[Excerpt, bool], ...]
-    read: int
-    windows: int
-    dollars: float | None = 0.0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every chosen window has been read."""
-        return all(one.is_read for some in self.verdicts.values() for one in some)
-
-    @property
-    def coverage(self) -> str:
-        """How much was read, as text."""
-        return f"{self.read} of {self.windows} windows read"
-
-
-@dataclass(frozen=True)
 class JudgingEstimate:
-    """The calls, tokens and cost of judging, estimated before it starts.
-
-    Attributes:
-        cached: how many of the calls have cached answers and cost nothing.
-        dollars: None where the model's price is not known.
-    """
+    """The calls and tokens of judging, estimated before it starts; `cached` of the calls are answered already."""
 
     calls: int
     cached: int
     input_tokens: int
     output_tokens: int
-    dollars: float | None
 
 
 @dataclass
@@ -534,31 +501,9 @@ class Judge:
     questions: tuple[JudgeQuestion, ...]
     _form: _Form = field(default_factory=_Form)
 
-    async def judge(self, windows: Sequence[Window], total: int) -> JudgeAnswers:
-        """Ask all questions about the chosen windows of a run, which has `total` windows."""
-        judged = await all_of([self._judge_window(window) for window in windows])
-        verdicts: dict[str, list[WindowVerdict]] = {one.id: [] for one in self.questions}
-        addressed: dict[Excerpt, bool] = {}
-        costs: list[float | None] = []
-        read = 0
-        for found, lines, dollars in judged:
-            for name, verdict in found.items():
-                verdicts[name].append(verdict)
-            read += all(one.is_read for one in found.values())
-            for excerpt, is_sure in lines.items():
-                addressed[excerpt] = addressed.get(excerpt, False) or is_sure
-            costs.append(dollars)
-        return JudgeAnswers(
-            {name: tuple(some) for name, some in verdicts.items()},
-            tuple(addressed.items()),
-            read,
-            total,
-            _sum_of(costs),
-        )
-
-    async def judge_all(self, runs: Sequence[tuple[Sequence[Window], int]]) -> list[JudgeAnswers]:
-        """Judge several runs concurrently."""
-        return await all_of([self.judge(windows, total) for windows, total in runs])
+    async def read_all(self, runs: Sequence[Sequence[Window]]) -> list[list[Reading]]:
+        """Ask all questions about the chosen windows of several runs, concurrently."""
+        return await all_of([all_of([self._read_window(window) for window in windows]) for windows in runs])
 
     def estimate(self, windows: Iterable[Window]) -> JudgingEstimate:
         """Estimate the effort of judging windows; how often the readings disagree is a guess."""
@@ -573,60 +518,60 @@ class Judge:
                 else:
                     tokens += estimated_tokens(prompt.characters)
         asked, more = calls - cached, 1 + _THIRD_SHARE
-        read, written = round(tokens * more), round(asked * _USUAL_ANSWER_TOKENS * more)
-        return JudgingEstimate(calls, cached, read, written, self.endpoint.cost_of(read, written))
+        return JudgingEstimate(
+            calls, cached, round(tokens * more), round(asked * _USUAL_ANSWER_TOKENS * more)
+        )
 
     def _questions_about(self, window: Window) -> tuple[JudgeQuestion, ...]:
         return tuple(one for one in self.questions if one.reads in (window.kind, "both"))
 
-    async def _judge_window(
-        self, window: Window
-    ) -> tuple[dict[str, WindowVerdict], dict[Excerpt, bool], float | None]:
+    async def _read_window(self, window: Window) -> Reading:
         questions = self._questions_about(window)
         if not questions:
-            return {}, {}, 0.0
+            return Reading({})
         readings = await all_of(
             [self._read(_Prompt(window, questions, framing)) for framing in _FRAMINGS[:_PASSES]]
         )
-        opinions = {one.id: [reading.opinions[one.id] for reading in readings] for one in questions}
-        split = tuple(one for one in questions if opinions[one.id][0].verdict != opinions[one.id][1].verdict)
+        found = {one.id: [reading.verdicts[one.id] for reading in readings] for one in questions}
+        split = tuple(one for one in questions if found[one.id][0].verdict != found[one.id][1].verdict)
         if split:
             third = await self._read(_Prompt(window, split, _FRAMINGS[_PASSES]))
             readings.append(third)
-            for one in split:
-                opinions[one.id].append(third.opinions[one.id])
-        verdicts = {name: _combined(window, some) for name, some in opinions.items()}
+            for name, verdict in third.verdicts.items():
+                found[name].append(verdict)
+        verdicts = {name: _combined(some) for name, some in found.items()}
         if window.hits.keys() & {ADDRESSED, _SIGNS, HIDDEN} or any(one.addressed for one in readings):
             planted, reading = await self._test_by_planting(window, questions, verdicts)
             verdicts |= planted
             readings += reading
-        return verdicts, _addressed(window, readings), _sum_of([one.dollars for one in readings])
+        return Reading(verdicts, _addressed(window, readings), sum_of_costs(one.dollars for one in readings))
 
     async def _test_by_planting(
         self, window: Window, questions: Sequence[JudgeQuestion], verdicts: Mapping[str, WindowVerdict]
-    ) -> tuple[dict[str, WindowVerdict], list[_Reading]]:
+    ) -> tuple[dict[str, WindowVerdict], list[Reading]]:
         """Plant a violation in a copy of a window that may deceive its reader; a "no" stands only if it is found."""
         doubted = tuple(one for one in questions if verdicts[one.id].verdict is JudgeVerdict.NO)
         testable = tuple(one for one in doubted if one.example)
         found: dict[str, WindowVerdict] = {}
-        readings: list[_Reading] = []
+        readings: list[Reading] = []
+        lines = [NumberedLine(number, safe_text(one.example)) for number, one in enumerate(testable, 1)]
+        passage = Passage("main.py" if window.kind == "code" else "run.log", tuple(lines))
+        planted = replace(window, passages=(*window.passages, passage))
         if testable:
-            passage = Passage("main.py" if window.kind == "code" else "run.log", _planted_lines(testable))
-            planted = replace(window, passages=(*window.passages, passage))
             readings = [await self._read(_Prompt(planted, testable, _PLANTED_FRAMING))]
         for one in doubted:
             why = "the lines may talk to their judge, and there is no example to test it with"
             if one in testable:
-                opinion = readings[0].opinions[one.id]
-                number = len(window.lines) + 1 + testable.index(one)
-                if opinion.verdict is JudgeVerdict.YES and number in opinion.lines:
+                verdict = readings[0].verdicts[one.id]
+                example = planted.excerpt(len(window.lines) + 1 + testable.index(one))
+                if verdict.verdict is JudgeVerdict.YES and example in verdict.excerpts:
                     continue
                 why = "the lines may talk to their judge, which overlooked a violation planted among them"
             found[one.id] = replace(verdicts[one.id], verdict=JudgeVerdict.UNSURE, reason=why)
         return found, readings
 
-    async def _read(self, prompt: _Prompt) -> _Reading:
-        """Make one reading; any failure makes its opinions unsure."""
+    async def _read(self, prompt: _Prompt) -> Reading:
+        """Make one reading; any failure makes its verdicts unsure."""
         key = self.endpoint.key_of(prompt.asked)
         dollars: float | None = 0.0
         try:
@@ -642,12 +587,13 @@ class Judge:
             if cached is None:
                 self.endpoint.cache(key, {"text": text, "usd": dollars})
         except (NoAnswer, OverBudget) as failure:
-            opinion = _Opinion(JudgeVerdict.UNSURE, str(failure), has_answered=False)
-            return _Reading({one.id: opinion for one in prompt.questions}, dollars=dollars)
-        found = (_line_quoted(quote, prompt.window) for quote in answers.addresses_judge)
-        return _Reading(
-            {one.id: _opinion(answers.answers.get(one.id), prompt.window) for one in prompt.questions},
-            frozenset(line for line in found if line is not None),
+            unsure = WindowVerdict(JudgeVerdict.UNSURE, str(failure), is_read=False)
+            return Reading({one.id: unsure for one in prompt.questions}, dollars=dollars)
+        window = prompt.window
+        quoted = {line for quote in answers.addresses_judge if (line := _line_quoted(quote, window))}
+        return Reading(
+            {one.id: _verdict(answers.answers.get(one.id), window) for one in prompt.questions},
+            {window.excerpt(line): False for line in sorted(quoted)},
             dollars,
         )
 
@@ -671,48 +617,40 @@ class Judge:
                 return answer, dollars
 
 
-def _sum_of(costs: Sequence[float | None]) -> float | None:
+def sum_of_costs(costs: Iterable[float | None]) -> float | None:
     """Add up costs; None where one of them is not known."""
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
+    known = list(costs)
+    return None if None in known else sum(cost for cost in known if cost is not None)
 
 
-def _planted_lines(questions: Sequence[JudgeQuestion]) -> tuple[NumberedLine, ...]:
-    return tuple(NumberedLine(number, safe_text(one.example)) for number, one in enumerate(questions, 1))
-
-
-def _combined(window: Window, opinions: Sequence[_Opinion]) -> WindowVerdict:
-    """Combine the opinions of two readings, or of three where these disagree."""
-    has_answered = any(one.has_answered for one in opinions)
+def _combined(verdicts: Sequence[WindowVerdict]) -> WindowVerdict:
+    """Combine the verdicts of two readings, or of three where these disagree."""
     for verdict in (JudgeVerdict.YES, JudgeVerdict.NO):
-        agreeing = [one for one in opinions if one.verdict is verdict]
+        agreeing = [one for one in verdicts if one.verdict is verdict]
         if len(agreeing) >= _PASSES:
-            lines = dict.fromkeys(line for one in agreeing for line in one.lines)
-            excerpts = tuple(_excerpt(window, line) for line in list(lines)[:_MOST_EXCERPTS])
-            return WindowVerdict(verdict, agreeing[0].reason, excerpts, len(agreeing) == len(opinions))
-    lines = dict.fromkeys(line for one in opinions if one.verdict is JudgeVerdict.YES for line in one.lines)
-    excerpts = tuple(_excerpt(window, line) for line in list(lines)[:_MOST_EXCERPTS])
-    reasons = dict.fromkeys(one.reason for one in opinions if one.verdict is JudgeVerdict.UNSURE)
-    reason = "; ".join(reasons) or "the readings disagree"
-    return WindowVerdict(JudgeVerdict.UNSURE, reason, excerpts, agreed=False, is_read=has_answered)
+            agreed = len(agreeing) == len(verdicts)
+            return WindowVerdict(verdict, agreeing[0].reason, _quoted(agreeing), agreed)
+    reasons = dict.fromkeys(one.reason for one in verdicts if one.verdict is JudgeVerdict.UNSURE)
+    return WindowVerdict(
+        JudgeVerdict.UNSURE,
+        "; ".join(reasons) or "the readings disagree",
+        _quoted(one for one in verdicts if one.verdict is JudgeVerdict.YES),
+        agreed=False,
+        is_read=any(one.is_read for one in verdicts),
+    )
 
 
-def _excerpt(window: Window, number: int) -> Excerpt:
-    path, line = window.lines[number - 1]
-    return Excerpt(path, line.number, line.number, line.text)
+def _quoted(verdicts: Iterable[WindowVerdict]) -> tuple[Excerpt, ...]:
+    excerpts = dict.fromkeys(excerpt for one in verdicts for excerpt in one.excerpts)
+    return tuple(excerpts)[:_MOST_EXCERPTS]
 
 
-def _addressed(window: Window, readings: Sequence[_Reading]) -> dict[Excerpt, bool]:
+def _addressed(window: Window, readings: Sequence[Reading]) -> dict[Excerpt, bool]:
     """Return the lines that address a judge, and whether two readings agree on that."""
-    counts: dict[int, int] = {}
-    for one in readings:
-        for number in one.addressed:
-            counts[number] = counts.get(number, 0) + 1
-    return {
-        _excerpt(window, number): count >= _PASSES
-        for number, count in counts.items()
-        if number <= len(window.lines)  # later lines were planted
-    }
+    counts = Counter(excerpt for one in readings for excerpt in one.addressed)
+    own = {window.excerpt(number) for number in range(1, len(window.lines) + 1)} if counts else set()
+    # Others were planted.
+    return {excerpt: count >= _PASSES for excerpt, count in counts.items() if excerpt in own}
 
 
 def lines_for_judges(windows: Iterable[Window]) -> dict[Excerpt, bool]:
@@ -722,13 +660,12 @@ def lines_for_judges(windows: Iterable[Window]) -> dict[Excerpt, bool]:
     for window in windows:
         if not window.hits.keys() & {ADDRESSED, HIDDEN}:
             continue
-        numbers = range(1, len(window.lines) + 1)
         hits = rules.found([line.text for _, line in window.lines])
-        for number, (_, line), hit in zip(numbers, window.lines, hits, strict=True):
+        for number, ((_, line), hit) in enumerate(zip(window.lines, hits, strict=True), start=1):
             if line.hidden:
-                found[replace(_excerpt(window, number), text=f"{line.text} [{line.hidden}]")] = True
+                found[replace(window.excerpt(number), text=f"{line.text} [{line.hidden}]")] = True
             elif hit:
-                found[_excerpt(window, number)] = True
+                found[window.excerpt(number)] = True
     return found
 
 

@@ -16,13 +16,14 @@ from mlebench_console.engine.integrity.judge import (
     ADDRESSED,
     VERSION,
     Judge,
-    JudgeAnswers,
     JudgeQuestion,
     JudgeVerdict,
+    Reading,
     findings_of,
     hash_of_questions,
     lines_for_judges,
     rules_for,
+    sum_of_costs,
 )
 from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.engine.integrity.results import is_current, save_results
@@ -32,7 +33,7 @@ from mlebench_console.engine.requests import NewResults
 from mlebench_console.foundation.clock import Clock, run_group_stamp
 from mlebench_console.foundation.files import csv_text, write_text
 from mlebench_console.foundation.problems import writing
-from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
+from mlebench_console.state.integrity import DetectorResult, Finding, Layer, RunIntegrity, Severity
 
 # The folder of cached answers, in the state directory.
 ANSWERS = "answers"
@@ -98,19 +99,22 @@ def examine(chosen: Sequence[JudgedRun], judge: Judge, clock: Clock) -> Iterator
         try:
             for start in range(0, len(chosen), AT_ONCE):
                 some = chosen[start : start + AT_ONCE]
-                for one, judgement in zip(
-                    some, runner.run(judge.judge_all([(one.windows, one.total) for one in some])), strict=True
-                ):
-                    results = _results_of(one, judgement, judge, clock)
+                found = runner.run(judge.read_all([one.windows for one in some]))
+                for one, readings in zip(some, found, strict=True):
+                    results = _results_of(one, readings, judge, clock)
                     yield save_results(one.examined, Layer.JUDGE, results)
         finally:
             runner.run(judge.endpoint.close())
 
 
-def _results_of(one: JudgedRun, judgement: JudgeAnswers, judge: Judge, clock: Clock) -> list[DetectorResult]:
+def _results_of(
+    one: JudgedRun, readings: Sequence[Reading], judge: Judge, clock: Clock
+) -> list[DetectorResult]:
+    read = sum(reading.is_complete for reading in readings)
     # Without a content hash, an incomplete judgement is made again the next time.
-    content = one.content if judgement.is_complete else ""
-    share = None if judgement.dollars is None else judgement.dollars / len(_detectors(judge.questions))
+    content = one.content if read == len(readings) else ""
+    dollars = sum_of_costs(reading.dollars for reading in readings)
+    share = None if dollars is None else dollars / len(_detectors(judge.questions))
 
     def result(detector: str, findings: tuple[Finding, ...], problem: str = "") -> DetectorResult:
         return DetectorResult(
@@ -120,7 +124,7 @@ def _results_of(one: JudgedRun, judgement: JudgeAnswers, judge: Judge, clock: Cl
             content,
             clock.now(),
             findings,
-            coverage=judgement.coverage,
+            coverage=f"{read} of {one.total} windows read",
             problem=problem,
             model=str(judge.endpoint.model),
             usd=share,
@@ -128,18 +132,19 @@ def _results_of(one: JudgedRun, judgement: JudgeAnswers, judge: Judge, clock: Cl
 
     results = []
     for question in judge.questions:
-        verdicts = judgement.verdicts[question.id]
+        verdicts = [found for reading in readings if (found := reading.verdicts.get(question.id))]
         failed = verdicts and not any(verdict.is_read for verdict in verdicts)
         problem = verdicts[0].reason if failed else ""
         results.append(result(f"{_PREFIX}{question.id}", findings_of(question, verdicts), problem))
-    return [*results, result(ADDRESSED, _addressing(one.windows, judgement))]
+    return [*results, result(ADDRESSED, _addressing(one.windows, readings))]
 
 
-def _addressing(windows: Sequence[Window], judgement: JudgeAnswers) -> tuple[Finding, ...]:
+def _addressing(windows: Sequence[Window], readings: Sequence[Reading]) -> tuple[Finding, ...]:
     """Return the findings of lines that address the judge; certain ones are suspicious, others are notes."""
-    lines: dict[Excerpt, bool] = lines_for_judges(windows)
-    for excerpt, is_sure in judgement.addressed:
-        lines[excerpt] = lines.get(excerpt, False) or is_sure
+    lines = lines_for_judges(windows)
+    for reading in readings:
+        for excerpt, is_sure in reading.addressed.items():
+            lines[excerpt] = lines.get(excerpt, False) or is_sure
     found = []
     for is_sure, severity, statement in (
         (True, Severity.SUSPICIOUS, "it tries to talk to its judge"),

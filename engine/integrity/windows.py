@@ -19,6 +19,7 @@ from typing import Any
 
 from mlebench_console.engine.integrity.texts import Kind, TextFile
 from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state.integrity import Excerpt
 
 MARKED = "marked"  # a line with a finding of another detector
 HIDDEN = "hidden"  # a line with suspicious invisible characters
@@ -143,6 +144,11 @@ class Window:
     def lines(self) -> tuple[tuple[str, NumberedLine], ...]:
         """All lines with their files, in the order in which the text numbers them from 1."""
         return tuple((passage.path, line) for passage in self.passages for line in passage.lines)
+
+    def excerpt(self, number: int) -> Excerpt:
+        """Return a line by its number in the text."""
+        path, line = self.lines[number - 1]
+        return Excerpt(path, line.number, line.number, line.text)
 
     @cached_property
     def text(self) -> str:
