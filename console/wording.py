@@ -60,7 +60,7 @@ def acknowledged(one: Acknowledgement) -> str:
     return f"{what} by {one.author} {clock(one.at)}: '{one.reason}'"
 
 
-_FAR_SECONDS = 20 * 3600.0
+_FAR_SECONDS, _DAY = 20 * 3600.0, 86_400.0
 
 
 def waits_short(wait: Wait, now: float) -> tuple[str, ...]:
@@ -197,6 +197,18 @@ def day_and_time(moment: float) -> str:
     return date_and_time(moment)[len("2026-") :]
 
 
+def from_to(first: float, last: float, now: float, to: str) -> tuple[str, ...]:
+    """Write the time or times of something that is over, longest first: `22:10–22:44`, or how long ago it was."""
+    if now - last >= _DAY:
+        return (f"{age(now - last)} ago",)
+    begin, end = clock(first), clock(last)
+    if begin == end and last - first < _DAY:
+        return (end,)
+    # A time of day alone would be mistaken for one of the last 24 hours.
+    began = begin if now - first < _DAY else f"{age(now - first)} ago"
+    return f"{began}{to}{end}", end
+
+
 def elapsed(seconds: float) -> str:
     """Write a duration as hours and minutes, `09:14`."""
     minutes = max(0, int(seconds)) // 60
@@ -287,6 +299,11 @@ def score(value: float | None, width: int = 7) -> str:
 def outcome(value: Outcome | str | None) -> str:
     """Write an outcome or a live run's standing in words."""
     return UNKNOWN if value is None else OUTCOME_WORDS[Outcome(value)]
+
+
+def standing_so_far(standing: Outcome | None) -> str:
+    """Write what a live run would get now: `now silver`."""
+    return f"now {OUTCOME_WORDS[standing]}" if standing else "nothing graded yet"
 
 
 def size(count: float | None) -> str:

@@ -38,15 +38,16 @@ _PAGE = 5000
 _GRADED_AT_THE_END_SECONDS = 120.0
 # Equal events are one line if each is at most this many seconds older than the one after it; equal outcomes only if
 # there are at least so many: of two, both names are worth their lines.
-OF_ONE_TIME = 3600.0
-FEWEST_EQUAL = 3
+_OF_ONE_TIME = 3600.0
+_DAY = 86_400.0
+_FEWEST_EQUAL = 3
 _ROLES: dict[EventSeverity, Role] = {
     EventSeverity.ERROR: "bad",
     EventSeverity.WARNING: "warn",
     EventSeverity.GOOD: "good",
     EventSeverity.NOTE: "dim",
 }
-RESULTS = (EventKind.RUN_FINISHED, EventKind.SUBMISSION_GRADED, EventKind.DATASET_PREPARED)
+_RESULTS = (EventKind.RUN_FINISHED, EventKind.SUBMISSION_GRADED, EventKind.DATASET_PREPARED)
 
 
 @dataclass(frozen=True)
@@ -229,22 +230,25 @@ def common_words(equal: Sequence[ListedEvent], *, brief: bool = False) -> str:
 
 
 def folded(found: Iterable[ListedEvent]) -> list[EventRow]:
-    """Group equal events of one day that follow each other; all are ordered newest first."""
+    """Group equal events of one day that follow each other; all are ordered newest first.
+
+    Failures of one cause are grouped also if other events came between them, as in an outage.
+    """
     groups: list[list[ListedEvent]] = []
+    latest: dict[tuple[object, ...], list[ListedEvent]] = {}
     for one in found:
-        before = groups[-1][-1].event if groups else None
-        if (
-            before is not None
-            and what_happened(before) == what_happened(one.event)
-            and before.at - one.event.at <= OF_ONE_TIME
-            and wording.day(before.at) == wording.day(one.event.at)
-        ):
-            groups[-1].append(one)
-        else:
-            groups.append([one])
+        event = one.event
+        what = (*what_happened(event), wording.day(event.at))
+        group = latest.get(what)
+        follows = one.failure is not None or (bool(groups) and group is groups[-1])
+        if group is None or not follows or group[-1].event.at - event.at > _OF_ONE_TIME:
+            latest[what] = group = []
+            groups.append(group)
+        group.append(one)
     listed: list[EventRow] = []
     for group in groups:
-        listed += [tuple(group)] if len(group) >= FEWEST_EQUAL else [(one,) for one in group]
+        is_one_line = len(group) >= _FEWEST_EQUAL or group[0].event.kind not in _RESULTS
+        listed += [tuple(group)] if is_one_line else [(one,) for one in group]
     return listed
 
 
@@ -298,7 +302,9 @@ def event_subject(row: EventRow) -> str:
     if len(row) == 1:
         return row[0].event.competition_id or ""
     members = {one.event.run_id for one in row}
-    return plural(len(members), "run") if None not in members else plural(len(row), "event")
+    if None not in members:
+        return plural(len(members), "run")
+    return plural(len(row), "dataset" if row[0].event.kind == EventKind.DATASET_PREPARED else "event")
 
 
 def event_sweeps(row: EventRow) -> str:
@@ -309,6 +315,16 @@ def event_sweeps(row: EventRow) -> str:
 def _time(row: EventRow, _drawing: Drawing) -> Cell:
     at = row[0].event.at
     return Forms((f"{wording.day(at)} {wording.clock_seconds(at)}", wording.clock_seconds(at)))
+
+
+def _at(row: EventRow, drawing: Drawing) -> Cell:
+    """Return the time of day, or of equal events their times; of what is older the day."""
+    first, last = row[-1].event.at, row[0].event.at
+    if drawing.now - last < _DAY:
+        return Forms(wording.from_to(first, last, drawing.now, drawing.signs.to))
+    # Recent events need no year.
+    when = wording.day_and_time(last)
+    return Forms((when, when[: len("03-16")]))
 
 
 def _competition(row: EventRow, _drawing: Drawing) -> Cell:
@@ -359,6 +375,7 @@ EVENT = Noun[EventRow](
     document=_document,
     fields=(
         NounField("time", _time, 8, role="dim"),
+        NounField("at", _at, 5, grows=11, role="dim"),
         NounField("sign", lambda row, drawing: event_sign(row[0], drawing.signs), 3, title="", gap=1),
         NounField("severity", lambda row, _: row[0].event.severity, 8, matches=_of_severity),
         NounField(
@@ -387,6 +404,8 @@ EVENT = Noun[EventRow](
             role="dim",
             matches=lambda row, value: value == str(row[0].seed),
         ),
+        # Below a heading that names none of its columns.
+        NounField("which", lambda row, _: (seed := _seed(row, _)) and f"s{seed}", 3),
         NounField(
             "run",
             lambda row, _: str(row[0].event.run_id or ""),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
+from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, Rest
 from mlebench_console.console.nouns.competition import ORDER, split_of
-from mlebench_console.console.roles import Drawing
+from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.engine.needs.causes import IDLE_SECONDS, CauseGroup, CauseKind
-from mlebench_console.engine.needs.need import Need
+from mlebench_console.engine.needs.need import Need, NeedKind
 
 
 def splits_of(group: CauseGroup) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def _acknowledged(group: CauseGroup, drawing: Drawing) -> str:
     return wording.acknowledged(known) if known is not None and is_hidden else ""
 
 
-def _times(at: float) -> Cell:
+def _moment(at: float) -> Cell:
     return Forms((wording.date_and_time(at), wording.day_and_time(at)))
 
 
@@ -71,8 +71,8 @@ CAUSE = Noun[CauseGroup](
         NounField("runs", lambda row, _: f"{len(row.runs):,}", 4, right=True),
         NounField("sweeps", lambda row, _: ", ".join(row.sweep_ids), 12, grows=40, drop=2),
         NounField("splits", lambda row, _: "+".join(splits_of(row)), 6, drop=4),
-        NounField("since", lambda row, _: _times(row.since), 11),
-        NounField("newest", lambda row, _: _times(row.newest), 11, drop=3),
+        NounField("since", lambda row, _: _moment(row.since), 11),
+        NounField("newest", lambda row, _: _moment(row.newest), 11, drop=3),
         NounField("relaunch", lambda row, _: "free" if row.is_free else "", 8),
         NounField("what", lambda row, drawing: group_text(row, drawing.now), 24, grows=REST),
         NounField("acknowledged", _acknowledged, 16, grows=REST),
@@ -82,6 +82,14 @@ CAUSE = Noun[CauseGroup](
 
 # Of more things that need a person nobody reads all in a summary, and a reader aloud would never end.
 MOST_IN_SUMMARIES = 10
+# What is wrong with a live run, beside its sign or its standing.
+IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER = "z", "t", "g"
+_LIVE_LETTERS = {
+    CauseKind.IDLE: IDLE_LETTER,
+    CauseKind.LATE: LATE_LETTER,
+    CauseKind.UNGRADABLE: UNGRADABLE_LETTER,
+}
+_MOST_LINES = 12
 
 
 def need_text(need: Need, now: float) -> str:
@@ -120,3 +128,87 @@ def need_document(need: Need, now: float) -> dict[str, Any]:
         "acknowledgement": None if known is None else known.document(),
     }
     return document if need.group is None else document | cause_document(need.group, now)
+
+
+def _role(need: Need, drawing: Drawing) -> Role:
+    if need.is_acknowledged(drawing.now):
+        return "dim"
+    return "bad" if need.is_bad else "warn"
+
+
+def _sign(need: Need, drawing: Drawing) -> Pieces:
+    group, signs = need.group, drawing.signs
+    if group is None:
+        sign = signs.failed
+    elif group.kind in _LIVE_LETTERS:
+        sign = signs.running + _LIVE_LETTERS[group.kind]
+    else:
+        kind = group.runs[0].failure_class
+        sign = signs.failed + ("?" if kind is None else wording.FAILURE_LETTERS[kind])
+    return ((sign, _role(need, drawing)),)
+
+
+def _subject(group: CauseGroup) -> str:
+    """Write the competition and seed of a single run, else the splits of all."""
+    if len(group.runs) == 1:
+        return f"{group.runs[0].competition_id} s{group.runs[0].seed}"
+    splits = splits_of(group)
+    return "all splits" if set(splits) >= set(ORDER[:3]) else "+".join(splits)
+
+
+def _what(need: Need, drawing: Drawing) -> Cell:
+    """Return what needs a person, and which runs; where there is little room, without their sweep, or alone."""
+    group, role = need.group, _role(need, drawing)
+    if group is None:
+        return Rest(((need.text, role),))
+    text, others = group_text(group, drawing.now), len(group.sweep_ids) - 1
+    sweep = f"{group.sweep_ids[0]} +{others}" if others else group.sweep_ids[0]
+    subject = f"  {_subject(group)}"
+    # The beginning of a single run's name says more than none, that of several splits does not.
+    forms = (f"{subject}  {sweep}", subject, "")[: 2 if len(group.runs) == 1 else 3]
+    return Forms([((text, role), (each, "dim")) for each in forms])
+
+
+def _runs(need: Need, drawing: Drawing) -> str:
+    number = 0 if need.group is None else len(need.group.runs)
+    return f"{drawing.signs.times}{number:,}" if number > 1 else ""
+
+
+def _times(need: Need, drawing: Drawing) -> Cell:
+    """Return when its runs failed, or what is wrong with them began; of an outage the last time says if it goes on."""
+    if need.group is None:
+        return ""
+    return Forms(wording.from_to(need.group.since, need.group.newest, drawing.now, drawing.signs.to))
+
+
+def _next_step(need: Need, drawing: Drawing) -> Cell:
+    """Return the key that resolves it, if there is one, with what it does if there is room."""
+    group, keys = need.group, drawing.keys
+    key = words = free = ""
+    if need.kind is NeedKind.ENGINE:
+        key, words = keys("overview.open"), " start it"
+    elif group is None:
+        return ""
+    elif group.kind is CauseKind.UNGRADABLE:
+        key, words = keys("overview.regrade"), " regrade"
+    elif group.kind in (CauseKind.LATE, CauseKind.IDLE):
+        key, words = keys("overview.log"), " log"
+    else:
+        several = len(group.runs) > 1
+        key = keys("overview.relaunch_all" if several else "overview.relaunch")
+        words, free = " relaunch all" if several else " relaunch", " (free)" if group.is_free else ""
+    return Forms((f"{key}{words}{free}", f"{key}{free}"))
+
+
+NEED = Noun[Need](
+    "need",
+    key=lambda need: need.key,
+    document=need_document,
+    fields=(
+        NounField("sign", _sign, 2),
+        NounField("what", _what, 20, grows=400, wraps=_MOST_LINES),
+        NounField("runs", _runs, 6, gap=1, right=True),
+        NounField("times", _times, 13, gap=1, right=True, role="dim"),
+        NounField("next", _next_step, 24, role="dim"),
+    ),
+)

@@ -13,7 +13,7 @@ from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, Order, RowFilter
 from mlebench_console.console.nouns.competition import split_of, thresholds
-from mlebench_console.console.nouns.need import group_text
+from mlebench_console.console.nouns.need import IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER, group_text
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.engine.needs.causes import (
@@ -30,9 +30,8 @@ from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState
 from mlebench_console.state.records import Attempt, Run
 
-# The letters behind the standing of a live run that should be looked at, where there is no room for words.
-IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER = "z", "t", "g"
 _SCORE_WIDTH = 8
+_SOON_SECONDS = 6 * 3600.0
 # Kinds of causes by urgency, as Overview lists them.
 _URGENCY = {kind: place for place, kind in enumerate(CauseKind)}
 _MEDALS_FIRST = {
@@ -87,6 +86,10 @@ class RunRow:
     def took_seconds(self, now: float) -> float | None:
         """Return how long it has run; None before its start."""
         return None if self.run.started_at is None else (self.run.ended_at or now) - self.run.started_at
+
+    def time_up(self, now: float) -> float:
+        """Return when its time limit ends it, if it started no later than now."""
+        return (now if self.run.started_at is None else self.run.started_at) + self.limit_seconds
 
     def where(self, now: float) -> str:
         """Write where a batch system runs it, or why it waits; empty for a run on the engine's own host."""
@@ -251,6 +254,29 @@ def _why(row: RunRow, drawing: Drawing) -> Cell:
     return ((run.failure_text or row.where(now), "dim"),)
 
 
+def _until(row: RunRow, drawing: Drawing) -> str:
+    """Return when its time is up, which changes less often than the time left."""
+    at = row.time_up(drawing.now)
+    is_soon = at - drawing.now < _SOON_SECONDS or wording.day(at) == wording.day(drawing.now)
+    # The time alone of a limit of tomorrow could be read as one that is over.
+    return wording.clock(at) if is_soon else wording.day_and_time(at)
+
+
+def _stands(row: RunRow, drawing: Drawing) -> Pieces:
+    """Return what is wrong with a live run, else what it would get now and its score."""
+    run = row.run
+    if (trouble := row.trouble(drawing.now)) is not None:
+        return ((trouble[1], "warn"),)
+    score = "" if run.standing is None or run.score is None else f" {wording.score(run.score, 9)}"
+    return ((wording.standing_so_far(run.standing), outcome_role(run.standing)), (score, "text"))
+
+
+def _ended(row: RunRow, drawing: Drawing) -> Cell:
+    """Return when it ended, or was last active."""
+    at = row.run.ended_at if row.run.ended_at is not None else row.run.last_activity_at
+    return "" if at is None else Forms(wording.from_to(at, at, drawing.now, drawing.signs.to))
+
+
 def _notes(row: RunRow, _drawing: Drawing) -> str:
     return wording.annotation(row.run)
 
@@ -375,6 +401,11 @@ RUN = Noun[RunRow](
         ),
         NounField("score", _score, _SCORE_WIDTH, right=True, order=Order("most medals first", _by_medals)),
         NounField("better", _better, 1, title="", gap=1, role="dim"),
+        # Below a heading that names none of its columns.
+        NounField("which", lambda row, _: f"s{row.run.seed}", 4),
+        NounField("until", _until, 5, grows=11, role="dim"),
+        NounField("stands", _stands, 28, grows=60, gap=1),
+        NounField("ended", _ended, 7, right=True, role="dim"),
         NounField("took", _took, 6, drop=2, right=True, role="dim"),
         NounField(
             "attempts", lambda row, _: str(row.run.attempts), 8, drop=4, right=True, role="dim", usual="1"

@@ -7,17 +7,34 @@ from typing import Any
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
-from mlebench_console.console.roles import Drawing
+from mlebench_console.console.nouns.costs import SweepCosts, cost_forms
+from mlebench_console.console.nouns.run import draw_kind
+from mlebench_console.console.pieces import joined, shared_out
+from mlebench_console.console.roles import Drawing, Piece, Pieces
+from mlebench_console.console.sanitize import plain
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.needs.standing import SweepStanding
+from mlebench_console.state.lifecycle import RunState, SweepState
+
+# The widths of a bar where there is room, and elsewhere.
+BARS = (32, 16)
+_LONGEST_WAIT, _LONGEST_NOTE = 80, 60
+_MANY = 1000
+BETWEEN_DETAILS: Piece = ("   ", "text")
 
 
 @dataclass(frozen=True)
 class SweepRow:
-    """How a sweep stands, and the engine that runs it; None if that is unknown."""
+    """How a sweep stands.
+
+    Attributes:
+        engine: runs it; None if that is unknown.
+        costs: those of its model calls; None where no gateway counts them.
+    """
 
     standing: SweepStanding
     engine: EngineStatus | None
+    costs: SweepCosts | None = None
 
 
 def _count(name: str) -> NounField[SweepRow]:
@@ -40,6 +57,69 @@ def _ends(row: SweepRow, drawing: Drawing) -> str:
 def _created(row: SweepRow, _drawing: Drawing) -> Cell:
     at = row.standing.sweep.created_at
     return Forms((wording.date_and_time(at), wording.day(at)))
+
+
+def _bar(row: SweepRow, drawing: Drawing) -> Cell:
+    """Return the bar of its runs by outcome or state: for each the sign and its share of the bar."""
+    signs, forms = drawing.signs, []
+    for cells in BARS:
+        pieces: list[Piece] = []
+        for kind, share in shared_out(row.standing.tally, cells).items():
+            sign, role = draw_kind(kind, signs)
+            filled = signs.bar_empty if kind is RunState.QUEUED else signs.bar_segment
+            pieces.append((sign + filled * (share - 1), role))
+        forms.append(tuple(pieces))
+    return Forms(forms)
+
+
+def _earned(row: SweepRow, drawing: Drawing) -> Cell:
+    """Return its medals; of one that goes on only their number, as its details have the bounds."""
+    standing = row.standing
+    forms = wording.medals(standing.interim, standing.any_medal, drawing.signs.plus_minus)
+    demo: Pieces = (("demo ", "warn"),) if standing.counts.demo else ()
+    return Forms([(*demo, (text, "text")) for text in (forms if standing.is_over else forms[-1:])])
+
+
+def _stands(row: SweepRow, drawing: Drawing) -> Cell:
+    """Return whether it is done, paused or stopped, else when it ends."""
+    standing, signs = row.standing, drawing.signs
+    if standing.sweep.state is SweepState.PAUSED:
+        return ((f"{signs.paused} paused", "warn"),)
+    if standing.ended == standing.counts.total:
+        return ((f"{signs.done} done", "good"),)
+    if standing.sweep.state is SweepState.STOPPED:
+        return ((f"{signs.stopped} stopped", "dim"),)
+    if row.engine is not None and not row.engine.running:
+        return (("engine is down", "warn"),)
+    return ((wording.sweep_end(standing.end(row.engine), drawing.now), "dim"),)
+
+
+def sweep_details(row: SweepRow, drawing: Drawing) -> list[Pieces]:
+    """Return the number of its runs by outcome or state, why none starts, its costs, and its tags and note."""
+    standing, counts = row.standing, []
+    for kind, count in standing.tally.items():
+        sign, role = draw_kind(kind, drawing.signs)
+        counts.append(((f"{sign}{count}", role),))
+    details = [joined(counts, (" ", "text"), _MANY)]
+    is_down = row.engine is not None and not row.engine.running
+    if not is_down and (wait := standing.wait(row.engine)) is not None:
+        # It may quote the problem of a dataset.
+        text = plain(f"wait: {wait.text}".replace("\n", " "), limit=_LONGEST_WAIT)
+        details[0] = (*details[0], (f" {text}", "text"))
+    if row.costs is not None:
+        details.append(((cost_forms(row.costs)[0], "dim"),))
+    if noted := wording.annotation(standing.sweep):
+        text = plain(noted.replace("\n", " "), limit=_LONGEST_NOTE)
+        details.append(((f"{drawing.signs.noted} {text}", "accent"),))
+    return details
+
+
+def _details(row: SweepRow, drawing: Drawing) -> Cell:
+    """Return the details of a sweep that is over; of one that goes on they have a line of their own."""
+    if not row.standing.is_over:
+        return ""
+    details = sweep_details(row, drawing)
+    return Forms([joined(details[:most], BETWEEN_DETAILS, _MANY) for most in (3, 2, 1)])
 
 
 def standing_document(standing: SweepStanding, engine: EngineStatus | None) -> dict[str, Any]:
@@ -69,6 +149,11 @@ SWEEP = Noun[SweepRow](
         NounField("state", lambda row, _: row.standing.sweep.state.value, 8),
         *map(_count, ("total", "queued", "live", "finished", "failed", "retrying", "stopped")),
         NounField("medals", _medals, 12, grows=REST),
+        NounField("bar", _bar, BARS[0]),
+        NounField("done", lambda row, _: f"{row.standing.ended:>4}/{row.standing.counts.total:<4}", 9, gap=1),
+        NounField("earned", _earned, 12, grows=34, gap=1),
+        NounField("details", _details, 12, grows=REST, drop=1),
+        NounField("stands", _stands, 19),
         NounField("ends", _ends, 6),
         NounField("created", _created, 10, drop=4),
         NounField(

@@ -22,12 +22,8 @@ from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import NotApplicable, Question
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.nouns.need import IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
-from mlebench_console.console.nouns.run import (
-    IDLE_LETTER,
-    LATE_LETTER,
-    UNGRADABLE_LETTER,
-)
 from mlebench_console.console.pieces import cells_of, foreign, foreign_lines, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain

@@ -2,60 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
 
-from rich.cells import cell_len
+from textual.geometry import Size
 from textual.widget import Widget
 
-from mlebench_console.console import wording
 from mlebench_console.console.actions import need as need_actions
 from mlebench_console.console.actions import run as run_actions
-from mlebench_console.console.fields import REST, Cell, Forms, NounField, Rest, Row, natural
-from mlebench_console.console.nouns.competition import ORDER
-from mlebench_console.console.nouns.costs import cost_forms
-from mlebench_console.console.nouns.event import common_figures, sweeps_in_words
-from mlebench_console.console.nouns.need import group_text, splits_of
-from mlebench_console.console.nouns.outcomes import outcome_role
-from mlebench_console.console.nouns.run import (
-    IDLE_LETTER,
-    LATE_LETTER,
-    UNGRADABLE_LETTER,
-    draw_kind,
+from mlebench_console.console.actions.action import applies
+from mlebench_console.console.fields import REST, Forms
+from mlebench_console.console.nouns.event import (
+    EVENT,
+    EventRow,
+    common_words,
+    event_role,
+    event_subject,
+    event_sweeps,
 )
+from mlebench_console.console.nouns.need import NEED, group_text
+from mlebench_console.console.nouns.run import RUN, RunRow, run_rows
+from mlebench_console.console.nouns.sweep import BARS, BETWEEN_DETAILS, SWEEP, SweepRow, sweep_details
 from mlebench_console.console.pieces import (
     Line,
-    cells_of,
-    cut,
-    fit,
     fitting,
     foreign,
+    foreign_lines,
     heading,
     joined,
-    shared_out,
     told_apart,
-    width_of,
 )
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.table import Table
-from mlebench_console.console.views.overview import Happening, Overview, overview
+from mlebench_console.console.views.overview import Overview, overview
+from mlebench_console.console.wording import acknowledged, annotation, grading_trouble, medal_bounds, span
 from mlebench_console.engine.control import EngineStatus
-from mlebench_console.engine.needs.causes import CauseGroup, CauseKind, cause_now, recorded_cause
+from mlebench_console.engine.needs.causes import CauseGroup, recorded_cause
 from mlebench_console.engine.needs.need import Need, NeedKind
 from mlebench_console.engine.needs.needs import Needs
-from mlebench_console.engine.needs.standing import SweepStanding
 from mlebench_console.engine.options.sweep import read_duration
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
-from mlebench_console.state.event_records import Event, EventKind, EventSeverity
-from mlebench_console.state.lifecycle import RunState, SweepState
+from mlebench_console.state.event_records import Event, EventKind
+from mlebench_console.state.lifecycle import SweepState
 from mlebench_console.state.records import Run, Sweep
 
 
@@ -83,14 +78,6 @@ _NO_RUNS = "put the cursor on runs that need you"
 # The most runs listed below a group; its sweep's screen lists all.
 _MOST_OF_GROUP = 200
 _MOST_GROUPS = 100
-# The signs of what is wrong with runs that have not failed.
-_LIVE_LETTERS = {
-    CauseKind.IDLE: IDLE_LETTER,
-    CauseKind.LATE: LATE_LETTER,
-    CauseKind.UNGRADABLE: UNGRADABLE_LETTER,
-}
-# On narrower screens only the footer shows keys.
-_HINTED_WIDTH = 100
 
 
 class OverviewScreen(ConsoleScreen):
@@ -142,9 +129,17 @@ class OverviewScreen(ConsoleScreen):
             return
         shown = self.query_one("#all", LineList)
         self._listed = self.app.needs_of(self._found.needs)
-        lines = _OverviewLines(self._found, shown.line_width, self.app.drawing, self.app.engine)
-        opened = _Opened(self._opened, self._with_acknowledged, self._with_older)
-        shown.show(lines.lines(self._listed, opened, shown.size.height))
+        lines = _OverviewLines(
+            self._found,
+            self._listed,
+            self._opened,
+            self._with_acknowledged,
+            self._with_older,
+            Size(shown.line_width, shown.size.height),
+            self.app.drawing,
+            self.app.engine,
+        )
+        shown.show(lines.lines())
         if not self._has_begun:
             self._begin(shown)
         self.refresh_frame()
@@ -159,29 +154,25 @@ class OverviewScreen(ConsoleScreen):
         label = super().label_of(key)
         if key.context != "overview" or target is None:
             return label
-        if key.id == "overview.open":
-            return self._opens(target, need)
-        if key.id == "overview.next":
-            return label if self._listed.every else ""
-        if key.id in ("overview.acknowledge", "overview.snooze"):
-            can = need is not None and (key.id == "overview.snooze" or need.newest is not None)
-            return label if can and not self._is_engine_down else ""
         chosen = self._runs()
         several = len(chosen) > 1
-        ungraded = need is not None and _is_of(need, CauseKind.UNGRADABLE)
         what = f"{label} {len(chosen):,}" if several else f"{label} {chosen[0].id}" if chosen else ""
-        if key.id == "overview.relaunch":
-            return what if not several and all(_may_relaunch(run) for run in chosen) else ""
-        if key.id == "overview.relaunch_all":
-            what = f"relaunch {len(chosen):,}"
-            return what if several and all(_may_relaunch(run) for run in chosen) else ""
-        if key.id == "overview.regrade":
-            return what if ungraded else ""
-        if key.id == "overview.log":
-            return label if chosen else ""
-        if key.id == "overview.runs":
-            return label if need is not None and need.group is not None else ""
-        return label
+        is_up = not self._is_engine_down
+        # What each key would do, empty if nothing; others do what they always do.
+        words = {
+            "overview.open": self._opens(target, need),
+            "overview.next": label if self._listed.every else "",
+            "overview.acknowledge": label if is_up and need is not None and need.newest is not None else "",
+            "overview.snooze": label if is_up and need is not None else "",
+            "overview.relaunch": what if not several and applies(run_actions.relaunch, chosen) else "",
+            "overview.relaunch_all": f"relaunch {len(chosen):,}"
+            if several and applies(run_actions.relaunch, chosen)
+            else "",
+            "overview.regrade": what if applies(run_actions.regrade, chosen) else "",
+            "overview.log": label if chosen else "",
+            "overview.runs": label if need is not None and need.group is not None else "",
+        }
+        return words.get(key.id, label)
 
     def _opens(self, target: Target, need: Need | None) -> str:
         """Name what Enter opens."""
@@ -399,300 +390,128 @@ class OverviewScreen(ConsoleScreen):
         return tuple(run for run in known if run.id == target.run_id)[:1]
 
 
-@dataclass(frozen=True)
-class _Opened:
-    """The keys of opened groups, and whether acknowledged needs and all ended sweeps are shown."""
-
-    causes: frozenset[str]
-    acknowledged: bool
-    older: bool
-
-
-# From this width on a sweep has one line, and a longer bar.
-_WIDE, _OF_COSTS = 150, 40
-# From this width on ended sweeps show how their runs ended.
-_WITH_COUNTS = 110
+# From this width on bars are longer, and runs and what resolves needs have their columns.
+_ROOMY = 100
+# From this width on events about runs that have ended say after how long.
+_WIDE = 150
 # If a run's text begins with at least this many words of its group's text, they are left out.
 _SAME_WORDS = 2
-_BARS = {False: 16, True: 32}
 # One ended sweep is shown for this many lines of the screen, so that needs remain visible.
 _LINES_FOR_EACH_OVER = 7
-# The least widths of sweep names, and of a note with its sign.
-_SHORTEST_NAME, _SHORTEST_NOTE = 15, 12
+_SHORTEST_NAME = 15
 # Running runs are listed from this height of the list on, one for this many of its lines: events have the rest.
 _HEIGHT_FOR_RUNNING, _LINES_FOR_EACH_RUNNING = 34, 5
 # The target of the line that shows or hides all other sweeps.
 _OLDER = "older"
-_DAY, _SOON = 86_400.0, 6 * 3600.0
 
 
 @dataclass(frozen=True)
 class _OverviewLines:
-    """Draws the overview as lines: sweeps, needs, recent events."""
+    """Draws the overview as lines: sweeps, needs, recent events.
+
+    Attributes:
+        opened: the keys of the needs whose runs are listed.
+        with_acknowledged: whether acknowledged needs are listed.
+        with_older: whether all ended sweeps are listed.
+        size: that of the list.
+    """
 
     found: Overview
-    width: int
+    listed: Needs
+    opened: frozenset[str]
+    with_acknowledged: bool
+    with_older: bool
+    size: Size
     drawing: Drawing
     engine: EngineStatus | None
 
-    def lines(self, listed: Needs, opened: _Opened, height: int) -> list[Line]:
-        """Return the lines of all parts: sweeps, needs, agents' own failures, recent events."""
-        found, signs = self.found, self.drawing.signs
-        lines = [Line(heading("sweeps", self.width, signs)), *self._sweeps(opened, height)]
-        count = str(len(listed.needed)) if listed.needed else ""
-        lines += [Line(), Line(heading("needs you", self.width, signs, note=count))]
-        shown = (
-            *listed.needed[:_MOST_GROUPS],
-            *listed.own[:_MOST_GROUPS],
-            *listed.acknowledged[:_MOST_GROUPS],
-        )
-        table = self._table_of(shown)
-        lines += self._needs(listed.needed, opened, table)
-        if not listed.needed:
-            lines.append(Line(((f"  {signs.done} nothing", "good"),)))
-        if listed.acknowledged and opened.acknowledged:
-            lines += [_note("acknowledged:"), *self._needs(listed.acknowledged, opened, table)]
+    def lines(self) -> list[Line]:
+        """Return the lines of all parts: sweeps, needs, agents' own failures, running runs, recent events."""
+        found, listed, height, keys = self.found, self.listed, self.size.height, self.drawing.keys
+        needed = self._needs(listed.needed) or [Line(((f"  {self.drawing.signs.done} nothing", "good"),))]
+        if listed.acknowledged and self.with_acknowledged:
+            needed += [_note("acknowledged:"), *self._needs(listed.acknowledged)]
         elif listed.acknowledged:
-            shows = f"{self.drawing.keys('overview.acknowledged')} shows them"
-            lines.append(_note(f"{len(listed.acknowledged)} acknowledged: {shows}"))
-        if listed.own:
-            failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
-            title = heading("agents' own failures", self.width, signs, note=plural(failed, "run"))
-            lines += [Line(), Line(title), *self._needs(listed.own, opened, table)]
-        # If there is little news, they have its room: around them are five other lines.
+            needed.append(
+                _note(f"{len(listed.acknowledged)} acknowledged: {keys('overview.acknowledged')} shows them")
+            )
+        lines = self._section("sweeps", self._sweeps())
+        lines += self._section("needs you", needed, str(len(listed.needed) or ""))
+        failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
+        lines += self._section("agents' own failures", self._needs(listed.own), plural(failed, "run"))
+        # If there is little news, they have its room: around them are four other lines.
         usual = height // _LINES_FOR_EACH_RUNNING if height >= _HEIGHT_FOR_RUNNING else 0
-        most = max(usual, height - len(lines) - len(found.events) - 5)
-        if found.needs.running and most:
-            note = f"{len(found.needs.running):,}"
-            lines += [Line(), Line(heading("running, time limit at", self.width, signs, note=note))]
-            lines += self._running(most)
-        lines += [Line(), Line(heading("lately", self.width, signs))]
+        running = self._running(max(usual, height - len(lines) - len(found.events) - 4))
+        lines += self._section("running, time limit at", running, f"{len(found.needs.running):,}")
         # Only enough events to fill the screen, so that a new one changes a few lines but not the layout.
-        return [*lines, *self._events(found.events[: max(8, height - len(lines))])]
+        lately = self._events(found.events[: max(8, height - len(lines) - 1)])
+        return [*lines, Line(heading("lately", self.size.width, self.drawing.signs)), *lately]
 
-    def _sweeps(self, opened: _Opened, height: int) -> list[Line]:
-        """Return one line for each sweep, and in a narrow terminal a second one for each that is not over."""
-        over = [sweep for sweep in self.found.sweeps if sweep.is_over]
-        hidden = {sweep.sweep.id for sweep in over[max(2, height // _LINES_FOR_EACH_OVER) :]}
+    def _section(self, title: str, lines: Sequence[Line], note: str = "") -> list[Line]:
+        """Return lines below a heading, and an empty line; nothing without lines."""
+        if not lines:
+            return []
+        return [Line(heading(title, self.size.width, self.drawing.signs, note=note)), *lines, Line()]
+
+    def _sweeps(self) -> list[Line]:
+        """Return one line for each sweep, and a second one with its details for each that is not over."""
+        found, keys = self.found, self.drawing.keys
+        over = [sweep for sweep in found.sweeps if sweep.is_over]
+        hidden = {one.sweep.id for one in over[max(2, self.size.height // _LINES_FOR_EACH_OVER) :]}
         # A single hidden sweep is shown: a line about it would take the same room.
-        hidden = set() if opened.older or len(hidden) == 1 else hidden
-        sweeps = [sweep for sweep in self.found.sweeps if sweep.sweep.id not in hidden]
-        signs = self.drawing.signs
-        with_costs = any(one.sweep.id in self.found.costs for one in sweeps)
-        wide = self.width >= _WIDE + _OF_COSTS * with_costs
-        with_notes = self.width >= _WITH_COUNTS and any(map(self._noted, sweeps))
-        with_counts = self.width >= _WITH_COUNTS and (wide or any(sweep.is_over for sweep in sweeps))
-        has_room = self.width >= _WITH_COUNTS and not (with_counts or with_notes or with_costs)
-        bar = _BARS[wide or has_room]
+        hidden = set() if self.with_older or len(hidden) == 1 else hidden
+        rows = [
+            SweepRow(one, self.engine, found.costs.get(one.sweep.id))
+            for one in found.sweeps
+            if one.sweep.id not in hidden
+        ]
+        names = [row.standing.sweep.id for row in rows]
 
-        def two_lines(sweep: SweepStanding) -> bool:
-            return not wide and not sweep.is_over
-
-        def counts(sweep: SweepStanding) -> Forms | str:
-            return "" if two_lines(sweep) else self._counts(sweep)
-
-        names = [sweep.sweep.id for sweep in sweeps]
-
-        def name(sweep: SweepStanding) -> Forms:
-            is_noted = sweep.is_over and not with_notes and bool(self._noted(sweep))
-            mark: Pieces = ((f" {signs.noted}", "accent"),) if is_noted else ()
-            forms = told_apart(sweep.sweep.id, names, _SHORTEST_NAME, signs.ellipsis)
+        def name(row: SweepRow, drawing: Drawing) -> Forms:
+            """Return its name, with a sign where it has tags or a note, and no room for them beside it."""
+            mark: Pieces = ((f" {drawing.signs.noted}", "accent"),) if annotation(row.standing.sweep) else ()
+            forms = told_apart(row.standing.sweep.id, names, _SHORTEST_NAME, drawing.signs.ellipsis)
             return Forms([((text, "text"), *mark) for text in forms])
 
-        columns: list[NounField[SweepStanding]] = [
-            _column(name, _SHORTEST_NAME, grows=40),
-            _column(lambda sweep: _bar_of(sweep, bar, signs), bar),
-            _column(lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
-            _column(lambda sweep: self._medals(sweep, wide=wide), 12, grows=60 if wide else 34, gap=1),
-            *([_column(counts, 12, grows=72, drop=1)] if with_counts else []),
-            *([_column(self._noted, 4, grows=32, drop=3, role="accent")] if with_notes else []),
-            *([_column(self._costs, 11, grows=52, drop=2)] if with_costs else []),
-            _column(self._when, 19),
-        ]
-        table = Table(columns, sweeps, self.width, self.drawing)
+        columns = SWEEP.columns(
+            "sweep bar done earned details stands" if over else "sweep bar done earned stands",
+            sweep={"cell": name, "width": _SHORTEST_NAME},
+            bar={} if self.size.width >= _ROOMY else {"width": min(BARS)},
+        )
+        table = Table(columns, rows, self.size.width, self.drawing)
         lines: list[Line] = []
-        for sweep in sweeps:
-            lines.append(table.line(sweep, key=Target("sweep", sweep.sweep.id)))
-            if two_lines(sweep):
-                lines.append(Line(self._second_line(sweep)))
-        if len(over) > 2 and (hidden or opened.older):
-            more = f"{len(hidden):,} more are over: {self.drawing.keys('overview.open')} shows them"
-            less = f"{self.drawing.keys('overview.open')} hides those that have been over for long"
-            text = more if hidden else less
-            lines.append(replace(_note(text), key=Target(_OLDER), selectable=True))
-        launch, demo = self.drawing.keys("app.launch"), "'mlebench-console demo' shows one on made-up data"
-        return lines or [_note(f"no sweep yet: {launch} launches one, {demo}")]
+        for row in rows:
+            lines.append(table.line(row, key=Target("sweep", row.standing.sweep.id)))
+            if not row.standing.is_over:
+                lines.append(Line((("    ", "text"), *self._details(row))))
+        if len(over) > 2 and (hidden or self.with_older):
+            more = f"{len(hidden):,} more are over: {keys('overview.open')} shows them"
+            less = f"{keys('overview.open')} hides those that have been over for long"
+            lines.append(replace(_note(more if hidden else less), key=Target(_OLDER), selectable=True))
+        demo = "'mlebench-console demo' shows one on made-up data"
+        return lines or [_note(f"no sweep yet: {keys('app.launch')} launches one, {demo}")]
 
-    def _medals(self, sweep: SweepStanding, *, wide: bool) -> Forms:
-        """Return its medals; short if a second line shows them in full."""
-        forms = wording.medals(sweep.interim, sweep.any_medal, self.drawing.signs.plus_minus)
-        has_second = not wide and not sweep.is_over
-        demo: Pieces = (("demo ", "warn"),) if sweep.counts.demo else ()
-        return Forms([(*demo, (text, "text")) for text in (forms[-1:] if has_second else forms)])
-
-    def _counts(self, sweep: SweepStanding) -> Forms:
-        """Return the number of runs by outcome or state, with the signs of the bar."""
-        groups: list[Pieces] = []
-        for kind, count in sweep.tally.items():
-            sign, role = draw_kind(kind, self.drawing.signs)
-            groups.append(((f"{sign}{count}", role),))
-        between: Piece = (" ", "text")
-        # All of them or none: a part could be mistaken for all.
-        counts = joined(groups, between, 1000)
-        # It may quote the problem of a dataset.
-        wait = None if self._is_engine_down else sweep.wait(self.engine)
-        waits = "" if wait is None else plain(f"wait: {wait.text}".replace("\n", " "), limit=80)
-        return Forms([(*counts, (f" {waits}", "text")), counts, ()] if waits else [counts, ()])
-
-    def _second_line(self, sweep: SweepStanding) -> Pieces:
-        """Return the counts of its runs, and the bounds of the final medal rate: the first line has the medals."""
-        forms = wording.medal_bounds(sweep.interim, sweep.any_medal, self.drawing.signs.plus_minus)
-        room = self.width - 4
-        *waiting, counts, _none = self._counts(sweep).forms
-        # Why runs wait costs words of the bounds, but not the bounds.
-        medals: list[Pieces] = [
-            (*each, ("   ", "text"), (text, "dim")) for each in (*waiting, counts) for text in forms
+    def _details(self, row: SweepRow) -> Pieces:
+        """Return the details of a sweep, and the bounds of the final medal rate, of which only words are left out."""
+        standing, plus_minus = row.standing, self.drawing.signs.plus_minus
+        counts, *others = sweep_details(row, self.drawing)
+        bounds = medal_bounds(standing.interim, standing.any_medal, plus_minus)
+        forms = [
+            joined((counts, ((text, "dim"),), *others[:most]), BETWEEN_DETAILS, 1000)
+            for most in range(len(others), -1, -1)
+            for text in bounds
         ]
-        line = fitting(medals, room)
-        noted: Piece = (foreign(self._noted(sweep), room).rstrip(), "accent")
-        if self.width < _WITH_COUNTS and noted[0]:
-            # The bounds stay, in a short form.
-            forms_with_note = [(*form, ("   ", "text"), noted) for form in medals]
-            bounds = medals[-1]
-            if room - width_of(bounds) - 3 >= _SHORTEST_NOTE:
-                short = cut(forms_with_note[-1], room, self.drawing.signs.ellipsis)
-            else:
-                # A few letters say less than the sign alone.
-                short = fitting([(*bounds, (f"   {self.drawing.signs.noted}", "accent")), bounds], room)
-            line = fitting([*forms_with_note[:-1], short], room)
-        return (("    ", "text"), *line)
+        return fitting(forms, self.size.width - 4)
 
-    def _noted(self, sweep: SweepStanding) -> str:
-        """Return its tags and its note."""
-        text = wording.annotation(sweep.sweep)
-        return f"{self.drawing.signs.noted} {text}" if text else ""
-
-    def _costs(self, sweep: SweepStanding) -> Forms | str:
-        costs = self.found.costs.get(sweep.sweep.id)
-        return "" if costs is None else Forms([((text, "dim"),) for text in cost_forms(costs)])
-
-    @property
-    def _is_engine_down(self) -> bool:
-        return self.engine is not None and not self.engine.running
-
-    def _when(self, sweep: SweepStanding) -> Pieces:
-        if sweep.sweep.state is SweepState.PAUSED:
-            return ((f"{self.drawing.signs.paused} paused", "warn"),)
-        if sweep.ended == sweep.counts.total:
-            return ((f"{self.drawing.signs.done} done", "good"),)
-        if sweep.sweep.state is SweepState.STOPPED:
-            return ((f"{self.drawing.signs.stopped} stopped", "dim"),)
-        if self._is_engine_down:
-            return (("engine is down", "warn"),)
-        return ((wording.sweep_end(sweep.end(self.engine), self.drawing.now), "dim"),)
-
-    def _table_of(self, shown: Sequence[Need]) -> Table[Need]:
-        """Return the table of needs, with the same layout in all parts of the screen."""
-
-        def role(need: Need) -> Role:
-            if need.is_acknowledged(self.drawing.now):
-                return "dim"
-            return "bad" if need.is_bad else "warn"
-
-        def sign(need: Need) -> Pieces:
-            group = need.group
-            if group is None:
-                return ((self.drawing.signs.failed, role(need)),)
-            if group.kind in _LIVE_LETTERS:
-                return ((self.drawing.signs.running + _LIVE_LETTERS[group.kind], role(need)),)
-            kind = group.runs[0].failure_class
-            return (
-                (
-                    self.drawing.signs.failed + ("?" if kind is None else wording.FAILURE_LETTERS[kind]),
-                    role(need),
-                ),
-            )
-
-        def what(need: Need) -> Pieces | Rest:
-            if need.group is None:
-                return Rest(((self._parts(need)[0], role(need)),))
-            return ((_text_of(need.group, self.drawing.now), role(need)),)
-
-        def count(need: Need) -> str:
-            number = 0 if need.group is None else len(need.group.runs)
-            return f"{self.drawing.signs.times}{number:,}" if number > 1 else ""
-
-        def sweep(need: Need) -> str:
-            known = need.group.sweep_ids if need.group is not None else ()
-            return f"{known[0]} +{len(known) - 1}" if len(known) > 1 else "".join(known)
-
-        def which(need: Need) -> str:
-            if need.group is None:
-                return ""
-            if len(need.group.runs) == 1:
-                return f"{need.group.runs[0].competition_id} s{need.group.runs[0].seed}"
-            splits = splits_of(need.group)
-            return "all splits" if set(splits) >= set(ORDER[:3]) else "+".join(splits)
-
-        def since(need: Need) -> Forms | str:
-            if need.group is None:
-                return ""
-            forms = self._from_to(need.group.since, need.group.newest)
-            return Forms([((form, "dim"),) for form in forms])
-
-        def together(need: Need) -> Forms | Pieces | Rest:
-            group = need.group
-            if group is None:
-                return what(need)
-            text, name, sweep_name = _text_of(group, self.drawing.now), which(need), sweep(need)
-            # The sweep is left out first, then the end of a name before its seed, then all of it.
-            only = group.runs[0] if len(group.runs) == 1 else None
-            begin, seed = (name, "") if only is None else (only.competition_id, f" s{only.seed}")
-            widths = range(cell_len(begin) - 1, 9, -1)
-            cuts = [fit(begin, cells, ellipsis=self.drawing.signs.ellipsis) + seed for cells in widths]
-            behind = [f"  {name}  {sweep_name}", f"  {name}", *(f"  {each}" for each in cuts), ""]
-            return Forms([((text, role(need)), (each, "dim")) for each in behind])
-
-        def widest(cell: Callable[[Need], str]) -> int:
-            return max((cell_len(cell(one)) for one in shown), default=0)
-
-        def hint(need: Need) -> Forms:
-            return _key_hint(need, self.drawing.keys)
-
-        # Of an outage the last time says whether it goes on.
-        times = max((natural(since(one)) for one in shown), default=6)
-        last = [_column(since, times, gap=1, right=True), _column(hint, 8, grows=24, drop=1)]
-        texts = widest(lambda one: _text_of(one.group, self.drawing.now) if one.group is not None else "")
-        columns: list[NounField[Need]] = [
-            _column(sign, 2),
-            _column(what, max(1, texts)),
-            _column(count, max(3, widest(count)), gap=1, right=True),
-            _column(sweep, max(1, widest(sweep)), role="dim"),
-            _column(which, max(1, widest(which)), role="dim"),
-            *last,
-        ]
-        if sum(column.width + column.gap for column in columns) > self.width:
-            # If columns would be cut beside blank space, each line uses its own widths.
-            columns = [columns[0], _column(together, 20, grows=400), columns[2], last[0]]
-            if self.width >= _HINTED_WIDTH:
-                hints = max((natural(hint(one)) for one in shown), default=8)
-                columns.append(replace(last[1], width=hints))
-        return Table(columns, shown, self.width, self.drawing)
-
-    def _from_to(self, first: float, last: float) -> tuple[str, ...]:
-        """Return the time or times of something, longest form first: `22:10–22:44`, or how long ago it was."""
-        ago = self.drawing.now - last
-        if ago >= _DAY:
-            return (f"{wording.age(ago)} ago",)
-        begin, end = wording.clock(first), wording.clock(last)
-        if begin == end and last - first < _DAY:
-            return (end,)
-        # A time of day alone would be mistaken for one of the last 24 hours.
-        began = begin if self.drawing.now - first < _DAY else f"{wording.age(self.drawing.now - first)} ago"
-        return f"{began}{self.drawing.signs.to}{end}", end
-
-    def _needs(self, shown: Sequence[Need], opened: _Opened, table: Table[Need]) -> list[Line]:
-        """Return one line for each need, below it its acknowledgement and, if it is opened, its runs."""
+    def _needs(self, shown: Sequence[Need]) -> list[Line]:
+        """Return the lines of each need, below them its acknowledgement and, if it is opened, its runs."""
+        columns = NEED.columns(
+            "sign what runs times next" if self.size.width >= _ROOMY else "sign what runs times"
+        )
+        listed = self.listed
+        every = (*listed.needed, *listed.own, *listed.acknowledged)[: 3 * _MOST_GROUPS]
+        # Over all of them, so that all parts have the same columns.
+        table = Table(columns, every, self.size.width, self.drawing)
         lines: list[Line] = []
         for need in shown[:_MOST_GROUPS]:
             group = need.group
@@ -701,192 +520,116 @@ class _OverviewLines:
                 target = Target("run", only.sweep_id, only.id, need.key)
             else:
                 target = Target(_place_of(need), need.sweep_id, None, need.key)
-            line = table.line(need, key=target)
-            lines.append(line)
-            if group is None:
-                lines += [_note(f"    {part}") for part in self._parts(need)[1:]]
+            line, *below = table.lines(need, key=target)
+            lines += [line, *below]
             if need.acknowledgement is not None:
-                said = wording.acknowledged(need.acknowledgement)
-                said = said if need.is_acknowledged(self.drawing.now) else f"is back; was {said}"
-                lines.append(_note(f"    {foreign(said, max(8, self.width - 6)).rstrip()}"))
-            if group is not None and only is None and need.key in opened.causes:
-                whole = plain(_text_of(group, self.drawing.now).replace("\n", " "))
-                if not any(whole in text for text, _role in line.pieces):
+                text = acknowledged(need.acknowledgement)
+                text = text if need.is_acknowledged(self.drawing.now) else f"is back; was {text}"
+                lines.append(_note(f"    {foreign(text, max(8, self.size.width - 6)).rstrip()}"))
+            if group is not None and only is None and need.key in self.opened:
+                whole = group_text(group, self.drawing.now)
+                if not any(plain(whole) in text for text, _role in line.pieces):
                     # The group's own line cuts the text.
-                    lines += [_note(f"    {part}") for part in cells_of(whole, max(20, self.width - 8))]
+                    lines += [_note(f"    {part}") for part in foreign_lines(whole, self.size.width - 8)]
                 lines += self._runs_of(group, need.key)
-        if len(shown) > _MOST_GROUPS:
-            more = len(shown) - _MOST_GROUPS
+        if more := len(shown[_MOST_GROUPS:]):
             lines.append(_note(f"   and {more:,} more: 'mlebench-console runs causes' lists them"))
         return lines
 
-    def _parts(self, need: Need) -> list[str]:
-        """Return the text of a need without runs, wrapped to several lines."""
-        return cells_of(plain(need.text.replace("\n", " ")), max(20, self.width - 8))
-
     def _runs_of(self, group: CauseGroup, key: str) -> list[Line]:
         """Return the runs of an opened group, with the texts that differ from the group's."""
+        known = group.text.split(" ")
 
-        def why(run: Run) -> str:
-            text = wording.grading_trouble(run, self.drawing.now) or run.failure_text
-            own, known = text.split(" "), group.text.split(" ")
-            same = list(
-                takewhile(lambda place: own[place : place + 1] == known[place : place + 1], range(len(own)))
+        def why(row: RunRow, drawing: Drawing) -> str:
+            own = (grading_trouble(row.run, drawing.now) or row.run.failure_text).split(" ")
+            same = sum(
+                1 for _pair in takewhile(lambda pair: pair[0] == pair[1], zip(own, known, strict=False))
             )
-            left = " ".join(own[len(same) :])
-            return f"{self.drawing.signs.ellipsis} {left}" if left and len(same) >= _SAME_WORDS else left
+            left = " ".join(own[same:])
+            return f"{drawing.signs.ellipsis} {left}" if left and same >= _SAME_WORDS else left
 
-        def ended(run: Run) -> str:
-            at = run.ended_at if run.ended_at is not None else run.last_activity_at
-            return "" if at is None else self._from_to(at, at)[0]
-
-        columns: list[NounField[Run]] = [
-            _column(lambda _run: "", 3),
-            _column(lambda run: run.sweep_id, 8, grows=22, role="dim"),
-            _column(lambda run: run.competition_id, 20, grows=56),
-            _column(lambda run: f"s{run.seed}", 4),
-            *([_column(why, 30, grows=REST, drop=1, role="dim")] if self.width >= _HINTED_WIDTH else []),
-            _column(ended, 7, right=True, role="dim"),
-        ]
-        chosen = group.runs[:_MOST_OF_GROUP]
-        table = Table(columns, chosen, self.width, self.drawing)
-        lines = [table.line(run, key=Target("run", run.sweep_id, run.id, key)) for run in chosen]
-        if len(group.runs) > len(chosen):
-            lines.append(_note(f"     and {len(group.runs) - len(chosen):,} more"))
+        columns = RUN.columns(
+            "sign sweep competition which why ended"
+            if self.size.width >= _ROOMY
+            else "sign sweep competition which ended",
+            sign={"width": 3, "right": True},
+            sweep={"width": 8, "grows": 22},
+            why={"cell": why, "role": "dim"},
+        )
+        rows = run_rows(group.runs[:_MOST_OF_GROUP], self.found.needs.limits)
+        table = Table(columns, rows, self.size.width, self.drawing)
+        lines = [table.line(row, key=Target("run", row.run.sweep_id, row.run.id, key)) for row in rows]
+        if more := len(group.runs) - len(rows):
+            lines.append(_note(f"     and {more:,} more"))
         return lines
 
     def _running(self, most: int) -> list[Line]:
-        """Return the running runs, the one whose time is up first on top."""
-        limits = self.found.needs.limits
-
-        def time_up(run: Run) -> float:
-            return (self.drawing.now if run.started_at is None else run.started_at) + limits[run.sweep_id]
-
-        def until(run: Run) -> str:
-            at = time_up(run)
-            # The time of the end, not the time left: a line changes only when something has happened.
-            is_soon = at - self.drawing.now < _SOON or wording.day(at) == wording.day(self.drawing.now)
-            # The time alone of a limit of tomorrow could be read as one that is over.
-            return wording.clock(at) if is_soon else wording.day_and_time(at)
-
-        def standing(run: Run) -> Pieces:
-            if (trouble := cause_now(run, limits[run.sweep_id], self.drawing.now)) is not None:
-                return ((trouble[1], "warn"),)
-            if run.standing is None:
-                return (("nothing graded yet", "dim"),)
-            score = "" if run.score is None else f" {wording.score(run.score, 9)}"
-            words = f"now {wording.OUTCOME_WORDS[run.standing]}"
-            return ((words, outcome_role(run.standing)), (score, "text"))
-
-        columns: list[NounField[Run]] = [
-            _column(until, 5, grows=11, role="dim"),
-            _column(lambda run: run.sweep_id, 12, grows=16, drop=1, role="dim"),
-            _column(lambda run: run.competition_id, 34, grows=56),
-            _column(lambda run: f"s{run.seed}", 4, role="dim"),
-            _column(standing, 28, gap=1, grows=60),
+        """Return the running runs, the one whose time is up first on top; none without room."""
+        rows = run_rows(self.found.needs.running, self.found.needs.limits)
+        shown = sorted(rows, key=lambda row: (row.time_up(self.drawing.now), row.run.id))[: max(0, most)]
+        columns = RUN.columns(
+            "until sweep competition which stands",
+            sweep={"grows": 16, "drop": 1},
+            competition={"width": 34},
+            which={"role": "dim"},
+        )
+        table = Table(columns, shown, self.size.width, self.drawing)
+        lines = [
+            table.line(row, key=(Target("run", row.run.sweep_id, row.run.id), "running")) for row in shown
         ]
-        shown = sorted(self.found.needs.running, key=lambda run: (time_up(run), run.id))[:most]
-        table = Table(columns, shown, self.width, self.drawing)
-        lines = [table.line(run, key=(Target("run", run.sweep_id, run.id), "running")) for run in shown]
-        if more := len(self.found.needs.running) - len(shown):
+        if shown and (more := len(rows) - len(shown)):
             lines.append(_note(f"and {more:,} more: {self.drawing.keys('overview.timeline')} shows them"))
         return lines
 
-    def _events(self, shown: Sequence[Happening]) -> list[Line]:
-        def run_of(one: Happening) -> Run | None:
-            return self.found.run_of.get(one.event.run_id or -1) if one.count == 1 else None
+    def _events(self, shown: Sequence[EventRow]) -> list[Line]:
+        """Return recent events, equal ones in one line."""
 
-        def when(one: Happening) -> str | Forms:
-            at = one.event.at
-            if self.drawing.now - at < _DAY:
-                return Forms([((text, "dim"),) for text in self._from_to(one.events[-1].at, at)])
-            # Recent events need no year.
-            return Forms([((text[5:], "dim"),) for text in (wording.date_and_time(at), wording.day(at))])
+        def run_of(row: EventRow) -> Run | None:
+            return self.found.run_of.get(row[0].event.run_id or -1) if len(row) == 1 else None
 
-        def name(one: Happening) -> str:
-            if one.count > 1:
-                begin, end = wording.clock(one.events[-1].at), wording.clock(one.event.at)
-                between = "" if ranges or begin == end else f" {begin}{self.drawing.signs.to}{end}"
-                return plural(one.count, "run" if one.event.run_id is not None else "dataset") + between
-            return one.event.competition_id or one.event.sweep_id or ""
-
-        def sweep(one: Happening) -> str:
+        def sweep(row: EventRow, _drawing: Drawing) -> str:
             # An event about a whole sweep shows its name only once.
-            if one.count > 1:
-                return sweeps_in_words(one.events)
-            return one.event.sweep_id or "" if one.event.competition_id else ""
+            return event_sweeps(row) if len(row) > 1 or row[0].event.competition_id else ""
 
-        def seed(one: Happening) -> str:
-            run = run_of(one)
-            return f"s{run.seed}" if run is not None else ""
+        def subject(row: EventRow, _drawing: Drawing) -> str:
+            return event_subject(row) or row[0].event.sweep_id or ""
 
-        def text(one: Happening) -> Pieces:
-            words = _event_text(one, self.drawing.signs)
-            if one.count == 1:
-                return (*words, *how(one.event, run_of(one)))
-            known = [self.found.run_of.get(event.run_id or -1) for event in one.events]
-            names = [f"{run.competition_id} s{run.seed}" for run in known if run is not None]
-            names = names or [event.competition_id or "" for event in one.events]
-            return (*words, (f"  {', '.join(names)}", "dim"))
+        def what(row: EventRow, _drawing: Drawing) -> Pieces:
+            text: Piece = (common_words(row, brief=True), event_role(row[0]))
+            return text, (names(row) if len(row) > 1 else took(row[0].event, run_of(row)), "dim")
 
-        def how(event: Event, run: Run | None) -> Pieces:
-            """Return of a run that has ended after how long, where there is room."""
+        def names(row: EventRow) -> str:
+            """Return the names of all that equal events are about, as far as there is room."""
+            known = (f"{one.event.competition_id or ''} s{one.seed}" for one in row if one.seed is not None)
+            return f"  {', '.join(known) or ', '.join(one.event.competition_id or '' for one in row)}"
+
+        def took(event: Event, run: Run | None) -> str:
+            """Return after how long a run has ended, where there is room."""
             ends = event.kind in (EventKind.RUN_FINISHED, EventKind.RUN_FAILED, EventKind.RUN_STOPPED)
-            if not ends or run is None or run.ended_at is None or event.at < run.ended_at:
-                return ()  # the end of an earlier attempt
-            took = "" if run.started_at is None else f"  after {wording.span(run.ended_at - run.started_at)}"
-            return ((took if self.width >= _WIDE else "", "dim"),)
+            if not ends or run is None or run.started_at is None or run.ended_at is None:
+                return ""
+            is_earlier = event.at < run.ended_at or self.size.width < _WIDE
+            return "" if is_earlier else f"  after {span(run.ended_at - run.started_at)}"
 
-        def target(one: Happening) -> Target:
-            event = one.event
-            if one.count > 1:
+        def target(row: EventRow) -> Target:
+            event = row[0].event
+            if len(row) > 1:
                 return Target("events")
-            if run_of(one):
+            if run_of(row):
                 return Target("run", event.sweep_id, event.run_id)
             return Target("sweep" if event.sweep_id else "data", event.sweep_id)
 
-        ranges = self.width >= _HINTED_WIDTH
-        # In a narrow terminal the beginning of a long name says enough, that of a result does not.
-        what = _column(text, 28, gap=1, grows=300)
-        if self.width >= _WITH_COUNTS:
-            what = replace(what, width=40, grows=REST)
-        columns: list[NounField[Happening]] = [
-            _column(when, 5, grows=11 if ranges else 0, role="dim"),
-            _column(sweep, 12, grows=16, drop=1, role="dim"),
-            _column(name, 34, grows=56),
-            _column(seed, 4, role="dim"),
-            what,
-        ]
-        table = Table(columns, shown, self.width, self.drawing)
-        return [table.line(one, key=(target(one), one.event.id)) for one in shown]
-
-
-def _column(cell: Callable[[Row], Cell], width: int, **layout: Any) -> NounField[Row]:
-    """Return a field of a list without titles."""
-    return NounField("", lambda row, _drawing: cell(row), width, title="", **layout)
-
-
-def _bar_of(sweep: SweepStanding, width: int, signs: Signs) -> Pieces:
-    """Return the bar of a sweep's runs by outcome or state: for each the sign and its share of the bar."""
-    pieces: list[Piece] = []
-    for kind, cells in shared_out(sweep.tally, width).items():
-        sign, role = draw_kind(kind, signs)
-        filled = signs.bar_empty if kind is RunState.QUEUED else signs.bar_segment
-        pieces.append((sign + filled * (cells - 1), role))
-    return tuple(pieces)
-
-
-def _text_of(group: CauseGroup, now: float) -> str:
-    """Return what happened to a group, without a part in brackets that only says that something differs."""
-    return group_text(group, now)
-
-
-def _may_relaunch(run: Run) -> bool:
-    return run.state in (RunState.FAILED, RunState.STOPPED)
-
-
-def _is_of(need: Need, *kinds: CauseKind) -> bool:
-    return need.group is not None and need.group.kind in kinds
+        is_roomy = self.size.width >= _ROOMY
+        columns = EVENT.columns(
+            "at sweep competition which sign brief",
+            at={} if is_roomy else {"grows": 0},
+            sweep={"cell": sweep, "grows": 16, "drop": 1, "gap": 2},
+            competition={"cell": subject, "width": 34, "gap": 2},
+            # In a narrow terminal the beginning of a long name says enough, that of a result does not.
+            brief={"cell": what, "gap": 1, "grows": REST if is_roomy else 300},
+        )
+        table = Table(columns, shown, self.size.width, self.drawing)
+        return [table.line(row, key=(target(row), row[0].event.id)) for row in shown]
 
 
 # The screen that a need opens; `engine` starts the engine.
@@ -904,35 +647,6 @@ def _place_of(need: Need) -> str:
     if need.kind is NeedKind.SHARED_BUDGET:  # of a sweep, or of an experiment
         return "sweep" if need.sweep_id else "board"
     return _PLACES.get(need.kind, "host")
-
-
-def _key_hint(need: Need, keys: Callable[[str], str]) -> Forms:
-    """Return the hint of the key that resolves a need, if there is one; in words if there is room."""
-    group = need.group
-    forms = ["", ""]
-    if _place_of(need) == "engine":
-        forms = [f"{keys('overview.open')} start it", keys("overview.open")]
-    elif group is not None and group.kind is CauseKind.UNGRADABLE:
-        forms = [f"{keys('overview.regrade')} regrade", keys("overview.regrade")]
-    elif group is not None and group.kind in (CauseKind.LATE, CauseKind.IDLE):
-        forms = [f"{keys('overview.log')} log", keys("overview.log")]
-    elif group is not None:
-        several = len(group.runs) > 1
-        key = keys("overview.relaunch_all" if several else "overview.relaunch")
-        what = "relaunch all" if several else "relaunch"
-        forms = [f"{key} {what} (free)", f"{key} (free)"] if group.is_free else [f"{key} {what}", key]
-    return Forms([((form, "dim"),) for form in forms])
-
-
-def _event_text(one: Happening, signs: Signs) -> Pieces:
-    newest = one.listed[0]
-    if newest.failure is not None:
-        # As it stands among what needs a person, and with more room for the cause.
-        return ((f"{signs.failed}{wording.FAILURE_LETTERS[newest.failure]} {one.text}", "bad"),)
-    if newest.outcome is not None:
-        words, figures = wording.outcome(newest.outcome), common_figures(one.listed)
-        return ((words, outcome_role(newest.outcome)), (figures, "text"))
-    return ((one.text, "bad" if one.event.severity is EventSeverity.ERROR else "text"),)
 
 
 def _note(text: str) -> Line:

@@ -71,7 +71,7 @@ async def test_a_high_screen_lists_what_runs_and_until_when(opened: OpenConsole)
         ]
         assert "now silver 0.05038" in " ".join(shown[1].split())
         lately = [" ".join(line.split()) for line in console.text().partition("── lately")[2].splitlines()]
-        assert "02:59 aide-o3-lite aerial-cactus-identification s1 bronze 1.00000" in lately
+        assert "02:59 aide-o3-lite aerial-cactus-identification s1 B bronze 1.00000" in lately
         await console.press("g", *["down"] * 7)
         await console.sees("run 84")
         await console.press("enter")
