@@ -76,19 +76,29 @@ class RefusedCall(Exception):
 
 
 @dataclass(frozen=True)
-class Route:
-    """The destination of a call.
+class CheckedCall:
+    """A call as it is forwarded; what comes after `stream` is known once its body has been checked.
 
     Attributes:
         path: the path below the provider's address.
-        model: the model, where the path names it; else empty.
-        stream: whether the path asks for a stream.
+        model: the requested model; before the body is checked only where the path names it.
+        stream: whether it asks for a stream.
+        content: the body, encoded again from the checked values; empty where it has none.
+        asks_usage: whether the gateway requests usage that the agent did not, and must remove it from the answer.
+        input_characters: the length of all texts, for an estimate where usage is not reported.
+        most_output_tokens: the agent's limit of the answer; None without a limit.
+        service_tier: the tier that the agent requests, in the provider's word.
     """
 
     api: Api
     path: str
     model: str = ""
     stream: bool = False
+    content: bytes = b""
+    asks_usage: bool = False
+    input_characters: int = 0
+    most_output_tokens: int | None = None
+    service_tier: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,8 +204,8 @@ _ADDRESS = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]{0,20}://")
 _MAX_DEPTH = 100
 
 
-def route(dialect: Dialect, method: str, path: str) -> Route:
-    """Return the route of a call.
+def route(dialect: Dialect, method: str, path: str) -> CheckedCall:
+    """Return where a call goes.
 
     Raises:
         RefusedCall: the gateway does not forward such a call.
@@ -206,7 +216,7 @@ def route(dialect: Dialect, method: str, path: str) -> Route:
             named = match.groupdict()
             stream = (named.get("stream") or "").startswith("stream")
             # The address of an OpenAI-compatible server ends with its version; those of others do not.
-            return Route(api, named.get("path") or path, named.get("model") or "", stream)
+            return CheckedCall(api, named.get("path") or path, named.get("model") or "", stream)
     raise RefusedCall(f"the gateway does not forward {method} {path[:100]}", status=404)
 
 
@@ -224,31 +234,10 @@ def checked_query(query: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-@dataclass(frozen=True)
-class CheckedCall:
-    """A call as it is forwarded.
-
-    Attributes:
-        content: the body, encoded again from the checked values; empty where it has none.
-        asks_usage: whether the gateway requests usage that the agent did not, and must remove it from the answer.
-        input_characters: the length of all texts, for an estimate where usage is not reported.
-        most_output_tokens: the agent's limit of the answer; None without a limit.
-        service_tier: the tier that the agent requests, in the provider's word.
-    """
-
-    content: bytes = b""
-    model: str = ""
-    stream: bool = False
-    asks_usage: bool = False
-    input_characters: int = 0
-    most_output_tokens: int | None = None
-    service_tier: str = ""
-
-
 def checked_request(
-    at: Route, content: bytes, grants: frozenset[Grant], *, include_usage: bool = True
+    call: CheckedCall, content: bytes, grants: frozenset[Grant], *, include_usage: bool
 ) -> CheckedCall:
-    """Parse a call's body, refuse what is not granted, and return the request to send.
+    """Parse a call's body, refuse what is not granted, and return the call to send.
 
     Raises:
         RefusedCall: it is not a JSON object, or requests something that is not granted.
@@ -257,14 +246,16 @@ def checked_request(
         body = msgspec.json.decode(content, type=Json)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise RefusedCall(f"the body is not a JSON object ({error})") from None
-    stream = at.stream or body.get("stream") is True
-    model = at.model or _text(body.get("model"))
+    stream = call.stream or body.get("stream") is True
+    model = call.model or _text(body.get("model"))
     try:
-        characters = _check_body(at, body, model, grants)
+        characters = _check_body(call.api, body, model, grants)
     except RefusedCall as error:
         error.model = model[:200]
         raise
-    asks_usage = include_usage and stream and at.api in (Api.CHAT, Api.COMPLETIONS) and not _wants_usage(body)
+    asks_usage = (
+        include_usage and stream and call.api in (Api.CHAT, Api.COMPLETIONS) and not _wants_usage(body)
+    )
     if asks_usage:
         options = body.get("stream_options")
         body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
@@ -273,19 +264,27 @@ def checked_request(
     except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
         raise RefusedCall(f"the body can't be forwarded ({error})") from None
     return CheckedCall(
-        written, model[:200], stream, asks_usage, characters, _most_output(body), _service(body)
+        call.api,
+        call.path,
+        model[:200],
+        stream,
+        written,
+        asks_usage,
+        characters,
+        _most_output(body),
+        _service(body),
     )
 
 
-def _check_body(at: Route, body: Json, model: str, grants: frozenset[Grant]) -> int:
+def _check_body(api: Api, body: Json, model: str, grants: frozenset[Grant]) -> int:
     """Refuse what is not granted, and return the number of characters of all texts."""
     _check_model(model, grants)
     if isinstance(body.get("models"), list):  # OpenRouter's fallbacks
         for other in body["models"]:
             _check_model(_text(other), grants)
-    _check_fields(at.api, body, grants)
+    _check_fields(api, body, grants)
     for tool in _tools(body):
-        _check_tool(at.api, tool, grants)
+        _check_tool(api, tool, grants)
     contents = {name: value for name, value in body.items() if name not in _SETTINGS}
     return _check_content(contents, grants, 0)
 

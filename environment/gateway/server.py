@@ -32,7 +32,6 @@ from mlebench_console.environment.gateway.dialects import (
     EventStream,
     Grant,
     RefusedCall,
-    Route,
     TokenUsage,
 )
 from mlebench_console.environment.gateway.orders import ModelProvider
@@ -83,9 +82,8 @@ class _Call:
     """A call while it is under way."""
 
     provider: ModelProvider
-    route: Route
+    sent: CheckedCall
     query: dict[str, str]
-    sent: CheckedCall = field(default_factory=CheckedCall)
     id: str = field(default_factory=new_id)
     at: float = field(default_factory=time.time)
     began: float = field(default_factory=time.monotonic)
@@ -106,7 +104,7 @@ class _Call:
             self.id,
             self.at,
             self.provider.name,
-            str(self.route.api),
+            str(self.sent.api),
             self.sent.model,
             self.sent.stream,
             len(self.sent.content),
@@ -136,9 +134,9 @@ class _Call:
         reported = answer.usage
         has_worked = outcome in (CallOutcome.OK, CallOutcome.CUT, CallOutcome.CANCELLED)
         is_complete = outcome is CallOutcome.OK or bool(answer.stop_reason)
-        if not has_worked or self.route.api is Api.UNCOUNTED or (reported.is_known and is_complete):
+        if not has_worked or self.sent.api is Api.UNCOUNTED or (reported.is_known and is_complete):
             return reported, False
-        seen = 0 if self.route.api is Api.EMBEDDINGS else estimated_tokens(answer.characters)
+        seen = 0 if self.sent.api is Api.EMBEDDINGS else estimated_tokens(answer.characters)
         reckoned = replace(
             reported,
             input_tokens=(
@@ -227,7 +225,7 @@ class Gateway:
                 raise RefusedCall("the record of this run's model calls is full", ErrorKind.QUOTA, 429)
             if request.method == "POST":
                 call.sent = dialects.checked_request(
-                    call.route,
+                    call.sent,
                     await self._read_body(request),
                     self._grants,
                     include_usage=provider.include_usage,
@@ -238,9 +236,8 @@ class Gateway:
         self._held_bytes += held
         try:
             await self._wait_to_send(call)
-        except (
-            BaseException
-        ) as error:  # nothing was sent: it may not be, or the agent has closed the connection
+        except BaseException as error:
+            # Nothing was sent: it may not be, it can't be recorded, or the agent has closed the connection.
             self._held_bytes -= held
             self._ledger.release(call.id)
             if isinstance(error, RefusedCall):
@@ -255,7 +252,7 @@ class Gateway:
                 at=call.at,
                 provider=provider.name,
                 method=request.method,
-                path=call.route.path,
+                path=call.sent.path,
                 query=call.query,
                 request=call.sent.content,
             )
@@ -337,7 +334,7 @@ class Gateway:
             RefusedCall: it may not be sent.
             OSError: it can't be recorded, so that it must not be sent.
         """
-        if call.route.api is Api.UNCOUNTED:
+        if call.sent.api is Api.UNCOUNTED:
             return
         sent = call.sent
         self._ledger.admit(
@@ -405,7 +402,7 @@ class Gateway:
         if call is not None:
             call.status = status
             call.sent = replace(call.sent, model=call.sent.model or refusal.model)
-            self._journal.end(call.ended(outcome, AnswerReader(call.route.api), text))
+            self._journal.end(call.ended(outcome, AnswerReader(call.sent.api), text))
         body = dialects.error_body(dialect, text, kind=refusal.kind, status=status)
         answer = web.Response(status=status, body=msgspec.json.encode(body), content_type=_JSON)
         if refusal.kind is ErrorKind.QUOTA:
@@ -416,7 +413,7 @@ class Gateway:
 
     async def _send(self, request: web.BaseRequest, call: _Call) -> web.StreamResponse:
         """Send a call to its provider and forward the answer; whatever happens, it is counted once."""
-        reader = AnswerReader(call.route.api)
+        reader = AnswerReader(call.sent.api)
         outcome, problem = CallOutcome.CANCELLED, ""
         answer: web.StreamResponse | None = None
         try:
@@ -463,7 +460,7 @@ class Gateway:
             ended = call.ended(outcome, reader, problem)
             if self._recorder is not None and call.recording is not None:
                 ended = replace(ended, recorded=str(self._recorder.keep(call.recording)))
-            if call.route.api is not Api.UNCOUNTED:
+            if call.sent.api is not Api.UNCOUNTED:
                 self._journal.end(ended)
             await self._settle(call, ended.usage)
 
@@ -570,7 +567,7 @@ def _is_unreachable(error: Exception) -> bool:
 
 
 def _address(call: _Call) -> URL:
-    return URL(call.provider.url.rstrip("/") + call.route.path, encoded=True).with_query(call.query)
+    return URL(call.provider.url.rstrip("/") + call.sent.path, encoded=True).with_query(call.query)
 
 
 def _proxy_to(url: str) -> str | None:

@@ -36,7 +36,11 @@ class Sandbox(Protocol):
         """Start the agent of an absent attempt, at most once ever; return why that is impossible, or nothing."""
 
     def keep_serving(self) -> None:
-        """Restart services of a running agent that have died, and record that in restarts.jsonl."""
+        """Restart services of a running agent that have died, and record that in restarts.jsonl.
+
+        By default its main process does this.
+        """
+        return
 
     def stop(self) -> None:
         """Send the agent SIGTERM, and SIGKILL after its grace; repeating it is harmless."""
@@ -57,16 +61,19 @@ class Sandbox(Protocol):
         """Remove, in small steps, what only served the run, when its end was reported; return what is left of it."""
 
     def image(self) -> str:
-        """Return the digest of the image that the agent runs in; empty where there is none."""
+        """Return the digest of the image that the agent runs in; empty where its main process reports it."""
+        return ""
 
     def bytes_outside(self) -> int:
         """Return the agent's disk usage outside its attempt's directory; called on another thread."""
+        return 0
 
     def bytes_seen_by_root(self) -> int | None:
         """Return the size of the agent's own folders as measured by root; called on another thread.
 
         None where that is impossible, or would not find more.
         """
+        return None
 
     def root_process(self) -> int | None:
         """Return the host's id of the process of which all the agent's processes are descendants, while it runs."""

@@ -28,7 +28,7 @@ from mlebench_console.environment.runner.docker.plans import (
     plans,
 )
 from mlebench_console.environment.runner.protocol import Order
-from mlebench_console.environment.runner.sandbox import AgentStatus, Unreachable
+from mlebench_console.environment.runner.sandbox import AgentStatus, Sandbox, Unreachable
 from mlebench_console.foundation import files
 from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
@@ -285,7 +285,7 @@ class DockerHost:
         ]
 
 
-class DockerSandbox:
+class DockerSandbox(Sandbox):
     """An agent's container with its validation server and, if needed, its proxy."""
 
     def __init__(self, host: DockerHost, attempt: Path, order: Order) -> None:

@@ -15,13 +15,13 @@ from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings
 from mlebench_console.environment.runner.process import containment
-from mlebench_console.environment.runner.sandbox import AgentStatus
+from mlebench_console.environment.runner.sandbox import AgentStatus, Sandbox
 from mlebench_console.foundation import locks
 
 START_TRIES = 3
 
 
-class ProcessSandbox:
+class ProcessSandbox(Sandbox):
     """An agent that a shim runs, in bubblewrap or without it."""
 
     def __init__(
@@ -55,9 +55,6 @@ class ProcessSandbox:
         self._tries += 1
         self._shim = self._start_shim(self._attempt)
         return ""
-
-    def keep_serving(self) -> None:
-        """Do nothing, as the shim does it."""
 
     def stop(self) -> None:
         """Have the shim end the agent."""
@@ -96,17 +93,6 @@ class ProcessSandbox:
         for name in (protocol.SCRATCH, protocol.SERVICES):
             left += yield from trees.removing_tree(self._attempt / name)
         return left
-
-    def image(self) -> str:
-        """Return an empty text, since the shim reports the image."""
-        return ""
-
-    def bytes_outside(self) -> int:
-        """Return 0, since the agent writes nowhere else."""
-        return 0
-
-    def bytes_seen_by_root(self) -> None:
-        """Return None, since the agent runs as the same user as this process."""
 
     def root_process(self) -> int | None:
         """Return the shim."""
