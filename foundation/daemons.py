@@ -1,13 +1,14 @@
-"""What background processes have in common: a log on standard error, and signals that ask them to end."""
+"""What background processes have in common: a start that they outlive, a log, and signals that ask them to end."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -27,6 +28,34 @@ def open_log(path: Path, *, anew: bool = False) -> IO[bytes]:
     with suppress(PermissionError):  # it belongs to another user, who decides
         os.fchmod(stream.fileno(), 0o600)
     return stream
+
+
+def start_daemon(
+    command: Sequence[str],
+    log: Path,
+    *,
+    variables: Mapping[str, str] | None = None,
+    prepare: Callable[[], object] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own, so that it outlives this one, and let its output go to a log.
+
+    Args:
+        command: program and arguments.
+        log: the file.
+        variables: its only ones; by default those of this process.
+        prepare: called in the new process before it becomes the program.
+    """
+    with open_log(log) as stream:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd="/",
+            env=variables,
+            start_new_session=True,
+            preexec_fn=prepare,
+        )
 
 
 def write_log(text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -92,6 +93,14 @@ class FileLock:
     ) -> None:
         """Release the lock, also after an exception."""
         self.release()
+
+
+def signal_holder(path: Path, number: int) -> None:
+    """Signal the process that holds the lock at `path`, by the id that it has noted there; no other can have it."""
+    text = path.read_text().strip()
+    if text.isdigit() and is_held(path):
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(int(text), number)
 
 
 def is_held(path: Path) -> bool:

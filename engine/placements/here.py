@@ -16,7 +16,7 @@ from mlebench_console.environment.runner.protocol import InboxEntry, Stop
 from mlebench_console.foundation import files, locks
 from mlebench_console.foundation.backoff import Retries
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemons import Log, open_log
+from mlebench_console.foundation.daemons import Log, start_daemon
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state.records import Attempt
 
@@ -129,22 +129,12 @@ class Here:
         if starting and now - self._started_at < _START_SECONDS:
             return
         self._started_at = now
-        with open_log(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG) as log:
-            self._child = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "mlebench_console.environment.runner",
-                    f"--state-dir={self._state_dir}",
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                # In a session of its own, so that it outlives the engine, and without the operator's secrets.
-                start_new_session=True,
-                env=_runner_environment(),
-            )
+        module, place = "mlebench_console.environment.runner", f"--state-dir={self._state_dir}"
+        self._child = start_daemon(
+            [sys.executable, "-m", module, place],
+            self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG,
+            variables=_runner_environment(),  # without the operator's secrets
+        )
 
     def _entry(self, attempt: Attempt) -> Path:
         return self._inbox / f"{attempt.token}.json"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -34,6 +36,13 @@ class ProcessTree(dict[int, list[Process]]):
             found.extend(children)
             todo.extend(child.pid for child in children)
         return found
+
+
+def send(number: signal.Signals, processes: Iterable[Process]) -> None:
+    """Signal processes, except those that have ended or are another user's."""
+    for process in processes:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process.pid, number)
 
 
 def process_tree() -> ProcessTree:

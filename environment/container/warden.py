@@ -13,7 +13,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -21,7 +21,7 @@ from typing import Protocol
 
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Ending
-from mlebench_console.environment.container.processes import Process, process_tree
+from mlebench_console.environment.container.processes import Process, process_tree, send
 from mlebench_console.environment.container.run_log import CappedLog
 
 _PR_SET_PDEATHSIG = 1
@@ -188,7 +188,7 @@ class Warden:
                 if self._stops or now >= next_moment:
                     reason = output.STOPPED if self._stops else output.DEADLINE
                     next_moment = now + self._grace
-                    _send(signal.SIGTERM, (one for one in _descendants() if one.name not in self._spare))
+                    send(signal.SIGTERM, (one for one in _descendants() if one.name not in self._spare))
             elif now >= next_moment or self._stops > 1 or not _descendants():
                 return reason
             seconds = next_moment - now
@@ -243,7 +243,7 @@ class Warden:
                 with suppress(ProcessLookupError):
                     os.kill(-1, signal.SIGKILL)
             else:
-                _send(signal.SIGKILL, alive)
+                send(signal.SIGKILL, alive)  # those left at the end are counted as survivors
             self._wait(selector, 0.05)
 
     def _drain(self, selector: selectors.BaseSelector) -> None:
@@ -268,10 +268,3 @@ def _prctl(option: int, value: int) -> None:
 def _descendants() -> list[Process]:
     """Return all living descendants of this process, including orphans, whose subreaper it is."""
     return process_tree().below(os.getpid())
-
-
-def _send(number: signal.Signals, processes: Iterable[Process]) -> None:
-    for process in processes:
-        # It has ended, or is another user's; those left at the end are counted as survivors.
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(process.pid, number)

@@ -13,13 +13,13 @@ import socket
 import tempfile
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
 from mlebench_console.environment.container import output, trees
 from mlebench_console.environment.container.output import Ending
-from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.container.processes import process_tree, send
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.attempt import RunnerAttempt
 from mlebench_console.environment.runner.host.problems import code_of
@@ -272,9 +272,7 @@ class Fence(threading.Thread):
             slept_from, now = now, time.monotonic()
             if now - slept_from > every + self._silent_seconds * _SHARE_OF_SILENCE:
                 self._counts_from = now
-        for process in process_tree().below(os.getpid()):
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+        send(signal.SIGKILL, process_tree().below(os.getpid()))
         os._exit(EXIT_FENCED)
 
 

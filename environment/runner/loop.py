@@ -23,7 +23,7 @@ from mlebench_console.environment.runner.protocol import InboxEntry, Order
 from mlebench_console.environment.runner.sandbox import Sandbox, Unreachable
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.daemons import Log, open_log
+from mlebench_console.foundation.daemons import Log, start_daemon
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 
@@ -257,25 +257,14 @@ class Runner:
         return DockerSandbox(self._docker_host(), folder, order)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable,
-            "-I",
-            "-m",
-            "mlebench_console.environment.runner.process.shim",
-            str(folder),
-        ]
-        command += [str(self._image_cache)]
+        shim = "mlebench_console.environment.runner.process.shim"
+        command = [sys.executable, "-I", "-m", shim, str(folder), str(self._image_cache)]
         runner = os.getpid()
-        with open_log(folder / protocol.SHIM_LOG) as log:
-            child = subprocess.Popen(
-                command if self._as_job else in_scope(command),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                start_new_session=True,
-                preexec_fn=(lambda: die_with(runner)) if self._as_job else None,
-            )
+        child = start_daemon(
+            command if self._as_job else in_scope(command),
+            folder / protocol.SHIM_LOG,
+            prepare=(lambda: die_with(runner)) if self._as_job else None,
+        )
         self._children.append(child)
         return child
 

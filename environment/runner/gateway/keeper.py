@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from mlebench_console.environment.container import output
@@ -19,7 +18,7 @@ from mlebench_console.environment.runner import gateway, protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import locks
 from mlebench_console.foundation.backoff import Backoff
-from mlebench_console.foundation.daemons import open_log
+from mlebench_console.foundation.daemons import start_daemon
 
 START_TRIES = 3
 _RESTARTS = Backoff(first=0.5, most=60.0)
@@ -86,10 +85,10 @@ class GatewayKeeper:
         if self._lives():
             self._asked_at = self._asked_at or time.monotonic()
             is_late = time.monotonic() - self._asked_at > _END_SECONDS
-            self._signal(signal.SIGKILL if is_late else signal.SIGTERM)
+            locks.signal_holder(self._lock, signal.SIGKILL if is_late else signal.SIGTERM)
             return False
-        if self._is_starting():
-            self._signal_child(signal.SIGKILL)
+        if self._process is not None and self._is_starting():
+            self._process.kill()
             return False
         if (self._attempt / protocol.OPEN_CALLS).exists():
             Journal(self._attempt)  # records the open calls of a killed gateway as lost
@@ -100,18 +99,13 @@ class GatewayKeeper:
         self._oom_kills = output.oom_kills(_OOM_COUNTERS)
         # On a node no later runner would find it.
         ends_with = os.getpid() if (self._attempt / protocol.JOB_CLAIM).exists() else None
-        with open_log(self._attempt / protocol.GATEWAY_LOG) as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", gateway.__name__, str(self._attempt)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                # The operator's other variables may be secrets, and are kept from the gateway.
-                env=given_variables(os.environ, "PATH", "LANG"),
-                start_new_session=True,
-                preexec_fn=None if ends_with is None else lambda: die_with(ends_with),
-            )
+        self._process = start_daemon(
+            [sys.executable, "-I", "-m", gateway.__name__, str(self._attempt)],
+            self._attempt / protocol.GATEWAY_LOG,
+            # The operator's other variables may be secrets, and are kept from the gateway.
+            variables=given_variables(os.environ, "PATH", "LANG"),
+            prepare=None if ends_with is None else lambda: die_with(ends_with),
+        )
 
     def _socket(self) -> Path:
         return self._attempt / protocol.SERVICES / protocol.GATEWAY_SOCKET
@@ -135,17 +129,6 @@ class GatewayKeeper:
         killed = code in (-signal.SIGTERM, -signal.SIGKILL)
         from_outside = is_isolated and killed and output.oom_kills(_OOM_COUNTERS) == self._oom_kills
         return f"was killed by {signal.Signals(-code).name}", from_outside
-
-    def _signal(self, number: int) -> None:
-        """Signal the process that holds the lock, which must be the gateway."""
-        text = self._lock.read_text().strip()
-        if text.isdigit() and self._lives():
-            with suppress(ProcessLookupError):  # it has just ended
-                os.kill(int(text), number)
-
-    def _signal_child(self, number: int) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
 
 
 def given_variables(own: Mapping[str, str], *names: str) -> dict[str, str]:

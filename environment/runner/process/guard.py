@@ -16,7 +16,7 @@ import sys
 import time
 from contextlib import suppress
 
-from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.container.processes import process_tree, send
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -55,9 +55,7 @@ def _end_all() -> None:
         below = process_tree().below(os.getpid())
         if not below:
             break
-        for process in below:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, signal.SIGKILL)
+        send(signal.SIGKILL, below)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

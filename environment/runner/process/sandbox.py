@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Callable, Generator
-from contextlib import suppress
 from pathlib import Path
 
 from mlebench_console.environment.container import trees
@@ -58,11 +56,11 @@ class ProcessSandbox(Sandbox):
 
     def stop(self) -> None:
         """Have the shim end the agent."""
-        self._signal(signal.SIGTERM)
+        locks.signal_holder(self._lock, signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill the shim, and with it all its descendants."""
-        self._signal(signal.SIGKILL)
+        locks.signal_holder(self._lock, signal.SIGKILL)
 
     def agent_lives(self) -> bool:
         """Return whether the shim's own children, of which one is the agent's warden, have children."""
@@ -101,10 +99,3 @@ class ProcessSandbox(Sandbox):
 
     def _lives(self) -> bool:
         return locks.is_held(self._lock)
-
-    def _signal(self, number: int) -> None:
-        """Signal the shim; the process that holds its lock can be no other."""
-        text = self._lock.read_text().strip()
-        if text.isdigit() and self._lives():
-            with suppress(ProcessLookupError):  # it has just ended, which `status` will detect
-                os.kill(int(text), number)
