@@ -17,6 +17,9 @@ from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
+from mlebench_console.console.actions import need as need_actions
+from mlebench_console.console.actions import run as run_actions
+from mlebench_console.console.actions.action import Action
 from mlebench_console.console.cli.common import (
     Following,
     Json,
@@ -31,13 +34,14 @@ from mlebench_console.console.cli.output import (
     drawing,
     say,
     say_json,
+    say_list,
     say_logs,
     say_on_stderr,
     say_rows,
     say_texts,
 )
 from mlebench_console.console.views.names import find_cause, find_run
-from mlebench_console.engine.needs.causes import CauseGroup, read_causes
+from mlebench_console.engine.needs.causes import read_causes
 from mlebench_console.engine.settings import read_filters, save_filter
 from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
@@ -48,17 +52,15 @@ from mlebench_console.state.records import Run, Sweep, SweepSpec
 from mlebench_console.state.usage import model_calls, network_use
 
 if TYPE_CHECKING:
-    from mlebench_console.console.actions.action import Action
     from mlebench_console.console.logs.following import RunLog
     from mlebench_console.console.logs.reader import LogFile
-    from mlebench_console.console.nouns.call import RunCalls
-    from mlebench_console.console.nouns.run import RunRow
     from mlebench_console.console.views.code import Version, VersionCode, VersionDifference
     from mlebench_console.engine.scoreboard.audit import RunAudit
     from mlebench_console.environment.runner.code_snapshots import KeptFile
 
-# How often a log that is followed is looked for in a new attempt.
-_RENEWED_SECONDS = 2.0
+# The fields of runs in a list of one sweep's, and of any.
+IN_SWEEP = "run competition seed state score took idle attempts why notes"
+IN_ALL = IN_SWEEP.replace("run", "run sweep", 1)
 app = new_group("List, follow, retry, stop and classify runs, and the causes of failures.")
 
 RunNames = Annotated[list[str], Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
@@ -105,12 +107,7 @@ def list_(
         for row in run_rows(found, limits, elsewhere)
         if (state is None or row.run.state is state) and wanted.accepts(row, how)
     ]
-    if json:
-        say_json([RUN.document(row, how.now) for row in chosen])
-    elif chosen:
-        say_runs(chosen, of_one_sweep=bool(sweep))
-    else:
-        say("no runs")
+    say_list(RUN, chosen, IN_SWEEP if sweep else IN_ALL, json=json, nothing="no runs")
 
 
 @app.command()
@@ -200,7 +197,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
             }
         )
         return
-    say_runs([row])
+    say_rows(RUN.columns(IN_ALL), [row])
     say_notes(found)
     if queued is not None:
         say(wording.waiting(queued, engine, time.time()))
@@ -257,7 +254,8 @@ def calls(
     json: Json = False,
 ) -> None:
     """Show a run's model calls, as its gateway counted them: tokens, cost, times, errors."""
-    from mlebench_console.console.nouns.call import CALL, calls_of
+    from mlebench_console.console.nouns.call import CALL, MODEL_USE, calls_of
+    from mlebench_console.console.nouns.costs import cost_in_words
     from mlebench_console.engine.providers import model_prices
 
     places = places_of(context)
@@ -279,14 +277,6 @@ def calls(
     if not found.spending.models:
         say("no model calls were counted; runs of a sweep with --gateway have theirs counted")
         return
-    _say_calls(found)
-
-
-def _say_calls(found: RunCalls) -> None:
-    """Print single calls, and all of each model."""
-    from mlebench_console.console.nouns.call import CALL, MODEL_USE
-    from mlebench_console.console.nouns.costs import cost_in_words
-
     say_rows(CALL.columns("came model outcome status in cached out first total problem"), found.calls)
     say()
     say_rows(
@@ -325,27 +315,7 @@ def logs(
         def opened(chosen: Iterable[RunLog]) -> dict[str, LogFile]:
             return {log.name if len(logs) > 1 else "": LogFile(log.path) for log in chosen}
 
-        say_logs(
-            opened(logs.values()),
-            lines,
-            json=json,
-            following=following,
-            renewed=_every(_RENEWED_SECONDS, renewed),
-        )
-
-
-def _every(seconds: float, look: Callable[[], Mapping[str, LogFile]]) -> Callable[[], Mapping[str, LogFile]]:
-    """Return a function that calls `look` at most once in this interval."""
-    looked_at = time.monotonic()
-
-    def look_now_and_then() -> Mapping[str, LogFile]:
-        nonlocal looked_at
-        if time.monotonic() - looked_at < seconds:
-            return {}
-        looked_at = time.monotonic()
-        return look()
-
-    return look_now_and_then
+        say_logs(opened(logs.values()), lines, json=json, following=following, renewed=renewed)
 
 
 @app.command()
@@ -368,12 +338,15 @@ def code(
     chosen = [found.file(file)] if file else list(found.files)
     if output is not None:
         _write_code(found, chosen, output)
+
+    def text_of(each: KeptFile) -> str:
+        return found.read(each).decode("utf-8", "replace")
+
     if json:
-        texts = {each.path: found.read(each).decode("utf-8", "replace") for each in chosen} if file else {}
         say_json(
             version_facts(found.version)
             | {
-                "files": [asdict(each) | _text_of(texts, each.path) for each in chosen],
+                "files": [asdict(each) | ({"text": text_of(each)} if file else {}) for each in chosen],
                 "left_out": [asdict(each) for each in found.left_out],
                 "more_left_out": found.more_left_out,
                 "note": found.note,
@@ -382,13 +355,9 @@ def code(
     elif output is not None:
         say(f"{plural(len(chosen), 'file')} of {found.version.title} in {output}")
     elif file:
-        say(found.read(chosen[0]).decode("utf-8", "replace").removesuffix("\n"))
+        say(text_of(chosen[0]).removesuffix("\n"))
     else:
         _say_code(found)
-
-
-def _text_of(texts: dict[str, str], path: str) -> dict[str, str]:
-    return {"text": texts[path]} if path in texts else {}
 
 
 def _say_code(found: VersionCode) -> None:
@@ -527,17 +496,11 @@ def causes(
     now = time.time()
     with reading_state(context) as database:
         groups = read_causes(database, now, sweeps.get(database, sweep).id if sweep else None)
-    hidden = [] if everything else [group for group in groups if group.is_acknowledged(now)]
-    shown = [group for group in groups if group not in hidden]
-    if json:
-        say_json([CAUSE.document(group, now) for group in shown])
-        return
-    if shown:
-        _say_causes(shown)
-    else:
-        say("no run needs you")
-    if hidden:
-        say(f"{len(hidden)} acknowledged; --all lists them")
+    shown = [group for group in groups if everything or not group.is_acknowledged(now)]
+    fields = "cause runs what sweeps splits since newest relaunch acknowledged"
+    say_list(CAUSE, shown, fields, json=json, nothing="no run needs you")
+    if not json and len(shown) < len(groups):
+        say(f"{len(groups) - len(shown)} acknowledged; --all lists them")
 
 
 @app.command()
@@ -555,7 +518,6 @@ def acknowledge(
     json: Json = False,
 ) -> None:
     """Acknowledge a group of runs with one cause, with a reason; it is no longer shown as needing you."""
-    from mlebench_console.console.actions import need as need_actions
     from mlebench_console.engine.options.sweep import read_duration
 
     if undo and (reason or snooze):
@@ -590,8 +552,6 @@ def retry(
     json: Json = False,
 ) -> None:
     """Queue ended runs again; ask before re-rolling a seed whose agent itself failed."""
-    from mlebench_console.console.actions import run as run_actions
-
     if bool(run) == bool(cause):
         raise UsageProblem("give either runs or a --cause")
     if cause:
@@ -606,16 +566,12 @@ def retry(
 @app.command()
 def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Stop runs: live ones are ended, queued ones never start."""
-    from mlebench_console.console.actions import run as run_actions
-
     perform(context, run_actions.stop(_found(context, run), all_or_none=True), json=json)
 
 
 @app.command()
 def regrade(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Grade runs whose grading has failed again at once; no agent runs again."""
-    from mlebench_console.console.actions import run as run_actions
-
     perform(context, run_actions.regrade(_found(context, run), all_or_none=True), json=json)
 
 
@@ -628,8 +584,6 @@ def classify(
     json: Json = False,
 ) -> None:
     """Correct the failure class of failed runs by hand."""
-    from mlebench_console.console.actions import run as run_actions
-
     perform(context, run_actions.classify(_found(context, run), failure_class, note), json=json)
 
 
@@ -638,8 +592,6 @@ def note(
     context: typer.Context, run: RunName, text: NoteText = "", remove: RemoveNote = False, json: Json = False
 ) -> None:
     """Write a note on a run, in place of an earlier one; without a text, show it."""
-    from mlebench_console.console.actions import run as run_actions
-
     found = _found(context, [run])
     write_note(context, found[0], partial(run_actions.annotate, found), text, remove=remove, json=json)
 
@@ -653,8 +605,6 @@ def tag(
     json: Json = False,
 ) -> None:
     """Put tags on runs, for filters; without a tag, show them."""
-    from mlebench_console.console.actions import run as run_actions
-
     found = _found(context, run.split(","))
     put_tags(context, found, partial(run_actions.annotate, found), tags or [], remove=remove, json=json)
 
@@ -714,10 +664,11 @@ def shell(
 def _say_audit(found: RunAudit) -> None:
     """Print an audit trail, hashes in full."""
     from mlebench_console.console.nouns.event import event_text
-    from mlebench_console.console.nouns.run import run_rows
+    from mlebench_console.console.nouns.run import RUN, run_rows
 
     dataset, spec = found.dataset, found.sweep.spec
-    say_runs(run_rows([found.run], {found.sweep.id: spec.conditions.time_limit_seconds}))
+    rows = run_rows([found.run], {found.sweep.id: spec.conditions.time_limit_seconds})
+    say_rows(RUN.columns(IN_ALL), rows)
     say()
     say(f"agent    {spec.agent_id}, version {found.sweep.agent_version}")
     say(f"dataset  edition {spec.conditions.edition}, descriptions {dataset.descriptions}")
@@ -745,14 +696,6 @@ def _say_audit(found: RunAudit) -> None:
     say()
     for event in found.events:
         say(f"{wording.date_and_time(event.at)}  {event_text(event)}")
-
-
-def say_runs(rows: Sequence[RunRow], *, of_one_sweep: bool = False) -> None:
-    """Print one line a run."""
-    from mlebench_console.console.nouns.run import RUN
-
-    sweep = "" if of_one_sweep else "sweep "
-    say_rows(RUN.columns(f"run {sweep}competition seed state score took idle attempts why notes"), rows)
 
 
 def write_note(
@@ -826,13 +769,6 @@ def say_notes(subject: Run | Sweep) -> bool:
     return bool(subject.tags or subject.note)
 
 
-def _say_causes(groups: Sequence[CauseGroup]) -> None:
-    from mlebench_console.console.nouns.need import CAUSE
-
-    say_rows(CAUSE.columns("cause runs what sweeps splits since newest relaunch acknowledged"), groups)
-
-
 def _found(context: typer.Context, names: list[str]) -> list[Run]:
-
     with reading_state(context) as database:
         return [find_run(database, name) for name in names]

@@ -35,10 +35,12 @@ from mlebench_console.console.cli.output import (
     say_checks,
     say_json,
     say_on_stderr,
+    say_rows,
     say_texts,
     say_wrapped,
 )
 from mlebench_console.console.cli.run import (
+    IN_SWEEP,
     NoteText,
     RemoveNote,
     RemoveTags,
@@ -46,7 +48,6 @@ from mlebench_console.console.cli.run import (
     Yes,
     put_tags,
     say_notes,
-    say_runs,
     write_note,
 )
 from mlebench_console.console.cli.status import say_sweeps, spec_text
@@ -347,7 +348,7 @@ def show(
 
         say(costs_in_words(costs))
     say()
-    say_runs(rows_of_runs, of_one_sweep=True)
+    say_rows(RUN.columns(IN_SWEEP), rows_of_runs)
 
 
 @app.command()
