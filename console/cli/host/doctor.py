@@ -26,7 +26,7 @@ from mlebench_console.engine.settings import unknown_settings
 from mlebench_console.engine.space import existing, free_bytes
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from mlebench_console.foundation.text import names_of_limits, plural
-from mlebench_console.state.database import NETWORK_FILE_SYSTEMS, file_system_of
+from mlebench_console.state import database
 
 if TYPE_CHECKING:
     from mlebench_console.engine.placements.survey import SurveyedNodes
@@ -86,6 +86,21 @@ def doctor(
         raise typer.Exit(EnvironmentProblem.exit_code)
 
 
+def ok(name: str, found: str) -> Check:
+    """Return a check of something that is well."""
+    return Check(Health.OK, found, name=name)
+
+
+def warn(name: str, found: str, next_step: str) -> Check:
+    """Return a check of something that limits what can be done."""
+    return Check(Health.WARN, found, next_step, name=name)
+
+
+def fail(name: str, found: str, next_step: str) -> Check:
+    """Return a check of something that stops the work."""
+    return Check(Health.FAIL, found, next_step, name=name)
+
+
 # The cells before what a check has found.
 _FOUND = 18
 
@@ -116,16 +131,14 @@ def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json:
 
 def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
     if surveyed.offer is None:
-        yield Check(Health.FAIL, surveyed.problem, "Give --wait more seconds, or mend the node.", name="node")
+        yield fail("node", surveyed.problem, "Give --wait more seconds, or mend the node.")
         return
     offer = surveyed.offer
     gpus = plural(surveyed.gpus, "GPU")
     age = wording.age(time.time() - offer.at)
     known = age if age == "now" else f"{age} ago"
     memory = wording.size(offer.memory_bytes)
-    yield Check(
-        Health.OK, f"{offer.cpus} CPUs for a job, {memory} of memory, {gpus}; tried {known}", name="node"
-    )
+    yield ok("node", f"{offer.cpus} CPUs for a job, {memory} of memory, {gpus}; tried {known}")
     yield from check_offer(offer, "Have Slurm enforce them by control groups, or take another runtime.")
     yield check_disk(
         "scratch", Path(offer.scratch), needs=0, wants=_STATE_WANTS, free=offer.scratch_free_bytes
@@ -138,9 +151,9 @@ def check_staging(offer: HostOffer | None, staging: str) -> Iterator[Check]:
         return
     if staging == "squashfs" and "squashfuse" not in offer.tools:
         found = "datasets can't be mounted: squashfuse is not installed"
-        yield Check(Health.FAIL, found, 'Install it there, or set staging = "copy".', name="staging")
+        yield fail("staging", found, 'Install it there, or set staging = "copy".')
     else:
-        yield Check(Health.OK, f"datasets come to {offer.scratch} ({staging})", name="staging")
+        yield ok("staging", f"datasets come to {offer.scratch} ({staging})")
 
 
 def check_offer(offer: HostOffer, limits_step: str) -> Iterator[Check]:
@@ -153,27 +166,27 @@ def check_offer(offer: HostOffer, limits_step: str) -> Iterator[Check]:
     install = "Install bubblewrap or Apptainer there, and allow user namespaces."
     for one in offer.runtimes:
         if one.why_not:
-            yield Check(Health.WARN, one.why_not, _WITHOUT_RUNTIME.get(one.name, install), name=one.name)
+            yield warn(one.name, one.why_not, _WITHOUT_RUNTIME.get(one.name, install))
         elif one.unenforced:
             step = "Rows disclose it; give --runtime another that enforces more where that matters."
             found = f"works, limits not enforced: {names_of_limits(one.unenforced)}"
-            yield Check(Health.WARN, found, step, name=one.name)
+            yield warn(one.name, found, step)
         else:
-            yield Check(Health.OK, "works and enforces all limits", name=one.name)
+            yield ok(one.name, "works and enforces all limits")
     if offer.auto:
-        yield Check(Health.OK, f"takes {offer.auto} for agents with exported images", name="auto")
+        yield ok("auto", f"takes {offer.auto} for agents with exported images")
     else:
-        yield Check(Health.WARN, "finds no runtime for exported images", install, name="auto")
+        yield warn("auto", "finds no runtime for exported images", install)
     if offer.unenforced or offer.is_watched:
-        yield Check(Health.WARN, offer.limits, limits_step, name="limits")
+        yield warn("limits", offer.limits, limits_step)
     else:
-        yield Check(Health.OK, offer.limits, name="limits")
+        yield ok("limits", offer.limits)
     if offer.network:
-        yield Check(Health.WARN, offer.network, install, name="network")
+        yield warn("network", offer.network, install)
     else:
-        yield Check(Health.OK, "the networks 'none' and 'models' are enforced", name="network")
+        yield ok("network", "the networks 'none' and 'models' are enforced")
     tools = ", ".join(f"{name} {version}".strip() for name, version in offer.tools.items())
-    yield Check(Health.OK, tools or "none of the runtimes'", name="programs")
+    yield ok("programs", tools or "none of the runtimes'")
 
 
 def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
@@ -182,7 +195,7 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     from mlebench_console.environment.runner.survey import survey
 
     # The package can't be installed into a Python that is too old.
-    yield Check(Health.OK, f"{platform.python_version()} in {sys.prefix}", name="python")
+    yield ok("python", f"{platform.python_version()} in {sys.prefix}")
     yield from check_config(places)
     yield check_state(places)
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
@@ -198,7 +211,7 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     running = (
         f"running, process {engine.pid}" if engine.running else "not running; it starts when it is needed"
     )
-    yield Check(Health.OK, running, name="engine")
+    yield ok("engine", running)
 
 
 def check_config(places: Places) -> Iterator[Check]:
@@ -207,43 +220,29 @@ def check_config(places: Places) -> Iterator[Check]:
 
     unknown = unknown_settings(places.config_file)
     for text in unknown:
-        yield Check(Health.WARN, text, "Correct or remove it.", name="config")
+        yield warn("config", text, "Correct or remove it.")
     try:
         require_usable(places.config_file)
     except UsageProblem as problem:
         if not unknown:
-            yield Check(
-                Health.FAIL, problem.cause, problem.next_step or "Correct or remove it.", name="config"
-            )
+            yield fail("config", problem.cause, problem.next_step or "Correct or remove it.")
     else:
         if not unknown:
             is_there = places.config_file.exists()
-            yield Check(
-                Health.OK,
-                f"{places.config_file}{'' if is_there else ' is not there: defaults'}",
-                name="config",
-            )
+            yield ok("config", f"{places.config_file}{'' if is_there else ' is not there: defaults'}")
 
 
 def check_state(places: Places) -> Check:
     """Check whether the state directory is on a writable, local file system."""
     base = existing(places.state_dir)
-    kind = file_system_of(base)
-    if kind in NETWORK_FILE_SYSTEMS:
-        return Check(
-            Health.FAIL,
-            f"{places.state_dir} is on {kind}",
-            "Point --state-dir at a local disk.",
-            name="state",
-        )
+    kind = database.file_system_of(base)
+    if kind in database.NETWORK_FILE_SYSTEMS:
+        return fail("state", f"{places.state_dir} is on {kind}", "Point --state-dir at a local disk.")
     if not os.access(base, os.W_OK | os.X_OK):
-        return Check(
-            Health.FAIL,
-            f"{base} is not writable",
-            "Change its permissions, or point --state-dir elsewhere.",
-            name="state",
+        return fail(
+            "state", f"{base} is not writable", "Change its permissions, or point --state-dir elsewhere."
         )
-    return Check(Health.OK, f"{places.state_dir} on {kind}", name="state")
+    return ok("state", f"{places.state_dir} on {kind}")
 
 
 def check_disk(name: str, path: Path, *, needs: int, wants: int, free: int | None = None) -> Check:
@@ -251,12 +250,10 @@ def check_disk(name: str, path: Path, *, needs: int, wants: int, free: int | Non
     free = free_bytes(path) if free is None else free
     found = f"{wording.size(free)} free for {path}"
     if free < needs:
-        return Check(
-            Health.FAIL, found, f"At least {wording.size(needs)} is needed; free some space.", name=name
-        )
+        return fail(name, found, f"At least {wording.size(needs)} is needed; free some space.")
     if free < wants:
-        return Check(Health.WARN, found, f"{wording.size(wants)} or more is recommended.", name=name)
-    return Check(Health.OK, found, name=name)
+        return warn(name, found, f"{wording.size(wants)} or more is recommended.")
+    return ok(name, found)
 
 
 def check_docker(uid: int) -> Iterator[Check]:
@@ -270,22 +267,20 @@ def check_docker(uid: int) -> Iterator[Check]:
             survives = is_podman(client) or client.info().get("LiveRestoreEnabled", False)
     except EnvironmentProblem as problem:
         unneeded = "Not needed for agents that run as processes."
-        yield Check(Health.WARN, problem.cause, unneeded, name="docker")
+        yield warn("docker", problem.cause, unneeded)
         return
-    yield Check(Health.OK, f"version {found}", name="docker")
+    yield ok("docker", f"version {found}")
     if not survives:
-        yield Check(
-            Health.WARN,
+        yield warn(
+            "docker",
             "live-restore is off: a restart or an upgrade of Docker ends every run",
             'Write {"live-restore": true} to /etc/docker/daemon.json, then reload Docker.',
-            name="docker",
         )
     if uid == AGENT_UID:
-        yield Check(
-            Health.WARN,
+        yield warn(
+            "user",
             f"you are user {uid}, as agents in containers are: one that escapes has your rights",
             "Run the engine as another user, or let Docker remap users (userns-remap, rootless).",
-            name="user",
         )
 
 
@@ -296,18 +291,15 @@ def check_gpu() -> Check:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return Check(
-            Health.WARN,
-            f"no GPU found ({error})",
-            "Most agents that train models need one; the demo does not.",
-            name="gpu",
+        return warn(
+            "gpu", f"no GPU found ({error})", "Most agents that train models need one; the demo does not."
         )
     try:
         handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
         names = [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
     finally:
         pynvml.nvmlShutdown()
-    return Check(Health.OK, f"{len(names)}: {', '.join(names)}", name="gpu")
+    return ok("gpu", f"{len(names)}: {', '.join(names)}")
 
 
 def check_kaggle(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
@@ -316,20 +308,14 @@ def check_kaggle(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
 
     found = find_credentials(environment, home)
     if not found:
-        yield Check(
-            Health.WARN, "no credentials", f"Needed for downloads only. {NO_CREDENTIALS_STEP}", name="kaggle"
-        )
+        yield warn("kaggle", "no credentials", f"Needed for downloads only. {NO_CREDENTIALS_STEP}")
     for one in found:
         if one.problem:
-            yield Check(
-                Health.WARN, f"{one.source} can't be used: {one.problem}", NO_CREDENTIALS_STEP, name="kaggle"
-            )
+            yield warn("kaggle", f"{one.source} can't be used: {one.problem}", NO_CREDENTIALS_STEP)
         elif one.file is not None and one.file.stat().st_mode & 0o077:
-            yield Check(
-                Health.WARN, f"{one.file} is readable by others", f"chmod 600 {one.file}", name="kaggle"
-            )
+            yield warn("kaggle", f"{one.file} is readable by others", f"chmod 600 {one.file}")
         else:
-            yield Check(Health.OK, f"credentials in {one.source}", name="kaggle")
+            yield ok("kaggle", f"credentials in {one.source}")
 
 
 def check_kaggle_online() -> Iterator[Check]:
@@ -340,27 +326,22 @@ def check_kaggle_online() -> Iterator[Check]:
 
     for one, problem in try_credentials(find_credentials()):
         if problem is None:
-            yield Check(Health.OK, f"Kaggle accepts the credentials in {one.source}", name="kaggle")
+            yield ok("kaggle", f"Kaggle accepts the credentials in {one.source}")
         elif isinstance(problem, CredentialsRefused):
-            yield Check(
-                Health.WARN,
-                f"Kaggle does not accept those in {one.source}",
-                NO_CREDENTIALS_STEP,
-                name="kaggle",
-            )
+            yield warn("kaggle", f"Kaggle does not accept those in {one.source}", NO_CREDENTIALS_STEP)
         else:
-            yield Check(Health.WARN, f"{one.source}: {problem.cause}", problem.next_step, name="kaggle")
+            yield warn("kaggle", f"{one.source}: {problem.cause}", problem.next_step)
 
 
 def check_terminal() -> Check:
     """Check whether the console can be drawn in this terminal."""
     if not sys.stdout.isatty():
-        return Check(Health.OK, "none (output is redirected); the console needs one", name="terminal")
+        return ok("terminal", "none (output is redirected); the console needs one")
     encoding = locale.getencoding()
     size = shutil.get_terminal_size()
     found = f"{os.environ.get('TERM', 'unknown')}, {size.columns}x{size.lines}, {encoding}"
     if encoding.upper().replace("-", "") != "UTF8":
-        return Check(Health.WARN, found, "Set a UTF-8 locale, such as LANG=C.UTF-8.", name="terminal")
+        return warn("terminal", found, "Set a UTF-8 locale, such as LANG=C.UTF-8.")
     if size.columns < 80 or size.lines < 24:
-        return Check(Health.WARN, found, "80x24 or larger is recommended.", name="terminal")
-    return Check(Health.OK, found, name="terminal")
+        return warn("terminal", found, "80x24 or larger is recommended.")
+    return ok("terminal", found)
