@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -27,15 +28,26 @@ from mlebench_console.console.cli.common import (
     reading_state,
 )
 from mlebench_console.console.cli.competition import Split
+from mlebench_console.console.cli.host.engine import engine_for
 from mlebench_console.console.cli.output import (
     say,
     say_answer,
     say_json,
+    say_list,
     say_on_stderr,
-    say_rows,
+    say_records,
+    say_result,
     say_texts,
     show_count,
 )
+from mlebench_console.engine.layout import (
+    dataset_folder,
+    is_demo,
+    is_prepared,
+    prepared_with,
+    require_prepared,
+)
+from mlebench_console.engine.requests import PrepareDatasets
 from mlebench_console.foundation.files import write_json
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
@@ -67,12 +79,10 @@ def list_datasets(
     from mlebench_console.console.nouns.dataset import DATASET
 
     base = data_dir_of(context, data_dir)
-    rows = _rows(context, registry.read_split(split) if split else registry.all_ids(), base, edition)
-    if json:
-        say_json([DATASET.document(row, time.time()) for row in rows])
-        return
-    say_rows(DATASET.columns("competition state access raw disk zip problem"), rows)
-    say(f"{sum(row.state == 'prepared' for row in rows)} of {len(rows)} prepared in {base}")
+    rows = _rows(context, _chosen_ids(None, split), base, edition)
+    say_list(DATASET, rows, "competition state access raw disk zip problem", json=json)
+    if not json:
+        say(f"{sum(row.state == 'prepared' for row in rows)} of {len(rows)} prepared in {base}")
 
 
 @app.command()
@@ -85,7 +95,6 @@ def show(
 ) -> None:
     """Show one dataset: its steps, its size on the disk by part, and its folder."""
     from mlebench_console.engine.datasets.prepared.pruning import parts_of
-    from mlebench_console.engine.layout import dataset_folder, is_demo, is_prepared, prepared_with
 
     competition = registry.get(competition_id)
     base = data_dir_of(context, data_dir)
@@ -147,8 +156,6 @@ def verify(
     MLE-bench prepared has no manifest until --record writes one.
     """
     from mlebench_console.console.cli.dataset.requests import progress_display, show_nothing, verify_and_watch
-    from mlebench_console.console.cli.host.engine import engine_for
-    from mlebench_console.engine.layout import dataset_folder, is_prepared, require_prepared
 
     kind = VerificationKind.DEEP if deep else VerificationKind.QUICK
     if record:
@@ -161,7 +168,7 @@ def verify(
             require_prepared(competition, folder)
         if is_prepared(competition, folder):
             chosen.append(competition.id)
-    found: dict[str, DatasetVerified | None] = {}
+    found: dict[str, DatasetVerified] = {}
     if chosen:
         with (
             progress_display(lambda row: row.is_verifying, show_nothing, json=json) as show,
@@ -173,7 +180,7 @@ def verify(
                     _say_verified(name, one)
     if json:
         say_json([_verified_document(name, found[name]) for name in chosen])
-    if any(map(_difference, found.values())):
+    if any(one.differs or one.problem for one in found.values()):
         raise typer.Exit(DataProblem.exit_code)
 
 
@@ -196,8 +203,6 @@ def doctor(
     """
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.agreement import examine, report_of
-    from mlebench_console.engine.layout import dataset_folder, is_prepared
-    from mlebench_console.engine.requests import PrepareDatasets
 
     base = data_dir_of(context, data_dir)
     chosen = [registry.get(one) for one in registry.choose(competition_ids)]
@@ -247,28 +252,25 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
     ]
     require_credentials()  # there is one thing to say, not one for every competition
     found = ask_access(chosen, None if json else show_count("asking Kaggle"))
-    if json:
-        say_json([asdict(one) for one in found])
-        return
     access_texts = {
         AccessState.OPEN: "may be downloaded",
         AccessState.RULES: "accept the rules",
         AccessState.GONE: "no longer available",
     }
-    say_texts(
+    say_records(
         ("competition", "access", "size", "where"),
-        [
-            (
-                one.competition_id,
-                access_texts.get(one.state, one.problem),
-                wording.size(one.bytes),
-                (one.url if one.state is AccessState.RULES else "") or "",
-            )
-            for one in found
-        ],
+        found,
+        lambda one: (
+            one.competition_id,
+            access_texts.get(one.state, one.problem),
+            wording.size(one.bytes),
+            (one.url if one.state is AccessState.RULES else "") or "",
+        ),
+        json=json,
         right=("size",),
     )
-    say(f"{sum(one.state is AccessState.OPEN for one in found)} of {len(found)} may be downloaded")
+    if not json:
+        say(f"{sum(one.state is AccessState.OPEN for one in found)} of {len(found)} may be downloaded")
 
 
 @app.command()
@@ -286,10 +288,9 @@ def stop(
 
     if bool(competition_id) == all_:
         raise UsageProblem("which datasets to stop is not clear", "", "Give one of -c ID, --all.")
-    with reading_state(context) as database:
-        rows = dataset_rows(database)
-    wanted = competition_id or [row.competition_id for row in rows if row.is_busy and row.edition == edition]
-    chosen = [row for row in rows if row.edition == edition and row.competition_id in wanted]
+    with reading_state(context) as opened:
+        rows = [row for row in dataset_rows(opened) if row.edition == edition]
+    chosen = [row for row in rows if (row.is_busy if all_ else row.competition_id in (competition_id or ()))]
     if all_ and not chosen:
         say_answer(Answer("nothing is being prepared"), json=json)
     else:
@@ -313,11 +314,11 @@ def priority(
     from mlebench_console.console.actions import dataset as dataset_actions
     from mlebench_console.console.nouns.dataset import dataset_rows
 
-    chosen = _chosen_ids(competition_id, "") if competition_id else ()
-    if not chosen:
+    if not competition_id:
         raise UsageProblem("no competition was chosen", "", "Give -c ID.")
-    with reading_state(context) as database:
-        rows = dataset_rows(database)
+    chosen = _chosen_ids(competition_id, "")
+    with reading_state(context) as opened:
+        rows = dataset_rows(opened)
     wanted = [row for row in rows if row.edition == edition and row.competition_id in chosen]
     perform(context, dataset_actions.prioritize(wanted, value), json=json)
 
@@ -349,8 +350,6 @@ def import_datasets(
     """
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.datasets.prepared import mirrors, stores
-    from mlebench_console.engine.layout import dataset_folder, is_prepared
-    from mlebench_console.engine.requests import PrepareDatasets
 
     base = data_dir_of(context, data_dir)
     wanted = _chosen_ids(competition_id, split)
@@ -362,42 +361,32 @@ def import_datasets(
         missing = ", ".join(absent) or "none of the datasets"
         held = ", ".join(sorted({one.competition_id for one in there})[:_MOST_NAMED]) or "none"
         raise DataProblem(f"{store.name} does not hold {missing}", f"it holds {held}")
-    folders = {one.key: dataset_folder(registry.get(one.competition_id), base, one.edition) for one in found}
     states: dict[tuple[str, str], tuple[str, str]] = {}
+    missing_by_edition: defaultdict[Edition, list[str]] = defaultdict(list)
     for one in found:
-        competition, folder = registry.get(one.competition_id), folders[one.key]
+        competition = registry.get(one.competition_id)
+        folder = dataset_folder(competition, base, one.edition)
         if mirrors.is_there(competition, folder, one):
             states[one.key] = "was there", ""
         elif is_prepared(competition, folder) and not again:
             states[one.key] = "kept", "another tree is prepared here; --again replaces it"
-    missing_by_edition: dict[Edition, list[str]] = {}
-    for one in found:
-        if one.key not in states:
-            missing_by_edition.setdefault(one.edition, []).append(one.competition_id)
+        else:
+            missing_by_edition[one.edition].append(one.competition_id)
     place = str(Path(source).expanduser().absolute()) if "://" not in source else source
-    if missing_by_edition:
-        options = PreparationOptions(mirror=place)
-        requests = [
-            PrepareDatasets(
-                competition_ids=tuple(ids), edition=of, options=options, again=again, keep_going=True
-            )
-            for of, ids in missing_by_edition.items()
-        ]
-        for row in prepare_by_engine(places_of(context), base, requests, json=json):
-            states[row.key] = row.state.value, row.problem
-    if json:
-        say_json(
-            [
-                {"competition_id": key[0], "edition": key[1], "state": state, "problem": problem}
-                for key, (state, problem) in states.items()
-            ]
-        )
-    else:
-        for key, (state, problem) in states.items():
-            if state in ("was there", "kept"):
-                say(f"{key[0]}, edition {key[1]}: {problem or state}")
-        done = sum(state in ("was there", "prepared") for state, _ in states.values())
-        say(f"{done} of {len(states)} as in {store.name}")
+    options = PreparationOptions(mirror=place)
+    requests = [
+        PrepareDatasets(competition_ids=tuple(ids), edition=of, options=options, again=again, keep_going=True)
+        for of, ids in missing_by_edition.items()
+    ]
+    lines = [f"{name}, edition {of}: {problem or state}" for (name, of), (state, problem) in states.items()]
+    for row in prepare_by_engine(places_of(context), base, requests, json=json) if requests else ():
+        states[row.key] = row.state.value, row.problem
+    done = sum(state in ("was there", "prepared") for state, _ in states.values())
+    document = [
+        {"competition_id": name, "edition": of, "state": state, "problem": problem}
+        for (name, of), (state, problem) in states.items()
+    ]
+    say_result(document, *lines, f"{done} of {len(states)} as in {store.name}", json=json)
     if any(problem for _, problem in states.values()):
         raise typer.Exit(DataProblem.exit_code)
 
@@ -424,10 +413,9 @@ def export(
     show = show_count("writing", wording.size)
     mirrors.write_archive(base, chosen, archive, lambda _, done, total: show(done, total))
     size = archive.stat().st_size
-    if json:
-        say_json({"archive": str(archive), "datasets": len(chosen), "bytes": size, "left_out": left_out})
-    else:
-        say(f"{plural(len(chosen), 'dataset')} in {archive}, {wording.size(size)}")
+    text = f"{plural(len(chosen), 'dataset')} in {archive}, {wording.size(size)}"
+    document = {"archive": str(archive), "datasets": len(chosen), "bytes": size, "left_out": left_out}
+    say_result(document, text, json=json)
     _say_left_out(left_out)
 
 
@@ -465,10 +453,8 @@ def mirror(
         if not json:
             how = f"copied, {wording.size(one.seal.bytes)}" if copied else "was there"
             say(f"{one.competition_id}, edition {one.edition}: {how}")
-    if json:
-        say_json({"mirrored": done, "left_out": left_out})
-    else:
-        say(f"{plural(len(done), 'dataset')} in {target}")
+    text = f"{plural(len(done), 'dataset')} in {target}"
+    say_result({"mirrored": done, "left_out": left_out}, text, json=json)
     _say_left_out(left_out)
 
 
@@ -487,7 +473,6 @@ def prune(
     """Remove data that are no longer needed: list them, ask, and remove; what sweeps still need stays."""
     from mlebench_console.console.actions.dataset import parts_to_prune
     from mlebench_console.console.cli.dataset.requests import prune_and_wait
-    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
 
     base = data_dir_of(context, data_dir)
@@ -545,7 +530,6 @@ def _with_manifests(
         DataProblem: one that was named is not prepared, or there is none.
     """
     from mlebench_console.engine.datasets.prepared import mirrors
-    from mlebench_console.engine.layout import dataset_folder, is_prepared, require_prepared
 
     wanted, problems = registry.readable(_chosen_ids(named, split))
     for problem in problems.values():
@@ -593,37 +577,30 @@ def _rows(context: typer.Context, ids: Sequence[str], base: Path, edition: Editi
     return [on_disk(known.get((one, edition), DatasetRow(one, edition)), base) for one in ids]
 
 
-def _say_verified(competition_id: str, found: DatasetVerified | None) -> None:
-    if found is None or _difference(found):
-        say_on_stderr(f"{competition_id}: {_difference(found)}")
-    else:
-        known = "of demo data, made up" if found.demo else f"{_known_sums(found)} with known sums"
-        tables = f"{plural(len(found.sums), 'table')}, {known}"
-        how = "by content" if found.deep else "by name and size"
-        files = f"{plural(found.files, 'file')} {how}, " if found.files else ""
-        say(f"{competition_id}: as expected: {files}{tables}")
+def _say_verified(competition_id: str, found: DatasetVerified) -> None:
+    if difference := found.differs or found.problem:
+        say_on_stderr(f"{competition_id}: {difference}")
+        return
+    known = "of demo data, made up" if found.demo else f"{_known_sums(found)} with known sums"
+    tables = f"{plural(len(found.sums), 'table')}, {known}"
+    how = "by content" if found.deep else "by name and size"
+    files = f"{plural(found.files, 'file')} {how}, " if found.files else ""
+    say(f"{competition_id}: as expected: {files}{tables}")
 
 
-def _verified_document(competition_id: str, found: DatasetVerified | None) -> dict[str, Any]:
-    """Return a verification's result as it stands in JSON; what is unknown without one is null."""
-    is_known = found is not None and not found.problem
-    lists = ("sums", "missing", "changed", "unlisted")
+def _verified_document(competition_id: str, found: DatasetVerified) -> dict[str, Any]:
+    """Return a verification's result as it stands in JSON; what a problem left unknown is null."""
     return {
         "competition_id": competition_id,
-        "differs": _difference(found),
+        "differs": found.differs or found.problem,
         "known": _known_sums(found),
-        **{name: getattr(found, name, ()) for name in lists},
-        **{name: getattr(found, name) if is_known else None for name in ("files", "deep", "demo")},
+        **{name: getattr(found, name) for name in ("sums", "missing", "changed", "unlisted")},
+        **{name: None if found.problem else getattr(found, name) for name in ("files", "deep", "demo")},
     }
 
 
-def _difference(found: DatasetVerified | None) -> str:
-    """Return the differences from what is expected, or why they are unknown; empty without any."""
-    return "not verified: stopped" if found is None else found.differs or found.problem
-
-
-def _known_sums(found: DatasetVerified | None) -> int:
-    return 0 if found is None else sum(one["known"] is not None for one in found.sums)
+def _known_sums(found: DatasetVerified) -> int:
+    return sum(one["known"] is not None for one in found.sums)
 
 
 def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:

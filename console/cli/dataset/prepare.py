@@ -24,15 +24,16 @@ from mlebench_console.console.cli.common import (
     places_of,
 )
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
+from mlebench_console.engine.layout import DatasetFolder, dataset_folder, is_prepared
 from mlebench_console.engine.places import Places
+from mlebench_console.engine.requests import PrepareDatasets
+from mlebench_console.engine.space import free_bytes
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.state import database
 from mlebench_console.state.records import PreparationOptions
 
 if TYPE_CHECKING:
     from mlebench_console.engine.datasets.estimates import Throughput
-    from mlebench_console.engine.layout import DatasetFolder
-    from mlebench_console.engine.requests import PrepareDatasets
 
 app = new_app()
 
@@ -109,27 +110,15 @@ def prepare(
     """
     chosen = _chosen(competition_id or [], all_, lite, list_)
     base = data_dir_of(context, data_dir)
+    from mlebench_console.engine.datasets.facts import refresh_leaderboard, take_checksums
     from mlebench_console.engine.datasets.plans import require_raw
-    from mlebench_console.engine.requests import PrepareDatasets
+    from mlebench_console.engine.datasets.prepared.descriptions import check_choice
 
     if raw is not None and len(chosen) > 1:
         require_raw(raw, chosen)
-    if dry_run:
-        _say_estimate(
-            places_of(context), chosen, base, edition, raw=raw, again=again, keep_raw=keep_raw, json=json
-        )
-        return
-    if overwrite_leaderboard:
-        from mlebench_console.engine.datasets.facts import refresh_leaderboard
-
+    if overwrite_leaderboard and not dry_run:
         for one in chosen:
             refresh_leaderboard(one, force=True)
-    if descriptions is not None:
-        from mlebench_console.engine.datasets.prepared.descriptions import check_choice
-
-        descriptions = check_choice(
-            descriptions
-        )  # a folder is named from here, which the engine does not know
     request = PrepareDatasets(
         competition_ids=tuple(chosen),
         edition=edition,
@@ -138,17 +127,19 @@ def prepare(
             verify=False if skip_verification or overwrite_checksums else None,
             keep_raw=keep_raw,
             discard_zip=discard_zip,
-            descriptions=descriptions or "",
+            # A folder is named from here, which the engine does not know.
+            descriptions="" if descriptions is None else check_choice(descriptions),
         ),
         again=again or overwrite_checksums,
         jobs=jobs,
         priority=priority,
         keep_going=True,
     )
+    if dry_run:
+        _say_estimate(places_of(context), base, request, json=json)
+        return
     outcomes = _prepare(places_of(context), base, request, json, verify=verify)
     if overwrite_checksums:
-        from mlebench_console.engine.datasets.facts import take_checksums
-
         for outcome in outcomes:
             if outcome.state == "prepared":
                 take_checksums(outcome.competition_id, base)
@@ -161,28 +152,18 @@ def prepare(
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _say_estimate(
-    places: Places,
-    chosen: Sequence[str],
-    base: Path,
-    edition: Edition,
-    *,
-    raw: Path | None,
-    again: bool,
-    keep_raw: bool,
-    json: bool,
-) -> None:
+def _say_estimate(places: Places, base: Path, request: PrepareDatasets, *, json: bool) -> None:
     """Print what preparing would need; Kaggle is asked if there are credentials."""
     from mlebench_console.engine.datasets.estimates import ToDo, estimate, known_sizes, peak_bytes, usual_peak
-    from mlebench_console.engine.space import free_bytes
 
+    keep_raw = request.options.keep_raw
     found = sorted(
         estimate(
-            chosen,
+            request.competition_ids,
             base,
-            edition,
-            raw_given=raw is not None,
-            again=again,
+            request.edition,
+            raw_given=bool(request.options.source),
+            again=request.again,
             keep_raw=keep_raw,
             report=None if json else show_count("asking Kaggle"),
         ),
@@ -244,7 +225,6 @@ def _prepare(
     places: Places, base: Path, request: PrepareDatasets, json: bool, *, verify: bool
 ) -> list[PreparationResult]:
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
-    from mlebench_console.engine.layout import dataset_folder, is_prepared
 
     chosen, edition = request.competition_ids, request.edition
     folders = {one: dataset_folder(registry.get(one), base, edition) for one in chosen}
@@ -294,8 +274,6 @@ def _how_it_differs(
 
 def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> None:
     """Print which of the datasets are already prepared in the other edition."""
-    from mlebench_console.engine.layout import dataset_folder, is_prepared
-
     for one in map(registry.get, missing):
         for other in EDITIONS:
             if other != edition and is_prepared(one, dataset_folder(one, base, other)):
@@ -307,8 +285,6 @@ def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> 
 def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
     """Print the documented size of the downloads, if it is large."""
     from mlebench_console.engine.datasets.estimates import known_sizes, usual_peak
-    from mlebench_console.engine.layout import dataset_folder
-    from mlebench_console.engine.space import free_bytes
 
     competitions = map(registry.get, missing)
     to_load = [one for one in competitions if not dataset_folder(one, base, edition).has_raw_data]
@@ -324,7 +300,6 @@ def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
 
 
 def _chosen(named: Sequence[str], all_: bool, lite: bool, list_: Path | None) -> tuple[str, ...]:
-
     ways = [bool(named), all_, lite, list_ is not None]
     if sum(ways) != 1:
         raise UsageProblem(

@@ -30,8 +30,8 @@ from mlebench_console.console.sanitize import plain
 from mlebench_console.engine.control import (
     EngineGone,
     answer_to,
-    ask,
     ensure_running,
+    file,
     status,
     variables_unknown_to_engine,
 )
@@ -47,6 +47,7 @@ from mlebench_console.state.records import DatasetState, VerificationKind
 
 _POLL_SECONDS = 0.25
 _STARTED_AGAIN = "The engine has ended; it is started again, and continues."
+_STOPPED = "not verified: stopped"
 _ANSWER_SECONDS = 600.0
 _MOST_ROWS = 12
 _BAR_CELLS = 8
@@ -114,8 +115,8 @@ def _prepare_and_watch(places: Places, request: PrepareDatasets, show: Display) 
 
 def verify_and_watch(
     places: Places, ids: Sequence[str], edition: Edition, kind: VerificationKind, show: Display
-) -> Iterator[tuple[str, DatasetVerified | None]]:
-    """Have prepared datasets verified; yield each with its findings, or with None if it was stopped."""
+) -> Iterator[tuple[str, DatasetVerified]]:
+    """Have prepared datasets verified; yield each with its findings, or with the problem that it was stopped."""
     before = _last_event(places)
     _ask(places, VerifyDatasets(competition_ids=tuple(ids), edition=edition, verification=kind))
     ended: set[str] = set()
@@ -130,7 +131,7 @@ def verify_and_watch(
                     if isinstance(event.detail, DatasetVerified)
                     and (event.competition_id, event.detail.edition) == (row.competition_id, edition)
                 )
-                yield row.competition_id, next(found, None)
+                yield row.competition_id, next(found, DatasetVerified(edition, _STOPPED))
         show(seen)
         if len(ended) == len(ids):
             return
@@ -185,13 +186,10 @@ def _ask(places: Places, request: Request) -> None:
     while True:
         ensure_running(places)
         try:
-            if filed is None:
-                ask(places, request, wait_seconds=_ANSWER_SECONDS)
-            else:
-                answer_to(places, filed, wait_seconds=_ANSWER_SECONDS)
+            filed = filed or file(places, request)
+            answer_to(places, filed, wait_seconds=_ANSWER_SECONDS)
             return
-        except EngineGone as gone:
-            filed = gone.request
+        except EngineGone:
             say_on_stderr(_STARTED_AGAIN)
         except EnvironmentProblem:  # it ended before anything was filed
             if status(places).running:

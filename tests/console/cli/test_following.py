@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.console.cli import output
-from mlebench_console.console.cli import run as runs
 from mlebench_console.console.logs.reader import LONGEST_LINE, LogFile
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.container.run_log import CappedLog
@@ -146,7 +145,6 @@ def test_the_command_goes_on_with_the_log_of_the_next_attempt(
             raise KeyboardInterrupt
         waiting.pop(0)()
 
-    monkeypatch.setattr(runs, "_RENEWED_SECONDS", 0.0)
     monkeypatch.setattr(time, "sleep", sleep)
     ran = cli("runs", "logs", "1", "-f")
     assert ran.out.splitlines() == ["first", "second"]
