@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlebench_console.engine.kaggle import BACKOFF, LONGEST_ASKED
+from mlebench_console.engine.downloads import BACKOFF
+from mlebench_console.engine.kaggle import LONGEST_ASKED
 from mlebench_console.engine.kaggle.credentials import Credentials, find_credentials
 from mlebench_console.foundation.backoff import is_due
 from mlebench_console.foundation.clock import Clock

@@ -30,8 +30,8 @@ from mlebench_console.engine.datasets.records import DatasetRecords
 from mlebench_console.engine.datasets.sources.access import CHECK_ACCESS, state_after
 from mlebench_console.engine.datasets.sources.published import SourceFailure
 from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
+from mlebench_console.engine.downloads import BACKOFF
 from mlebench_console.engine.kaggle import (
-    BACKOFF,
     CredentialsRefused,
     KaggleFailure,
     KaggleUnreachable,

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -48,18 +49,27 @@ class KernelSource(Protocol):
         """Return a kernel by `author/name`."""
 
 
+class KernelOutcome(StrEnum):
+    """How downloading a kernel ended; `private`: Kaggle answered 403, `gone`: 404."""
+
+    OK = "ok"
+    NOT_PYTHON = "not python"
+    PRIVATE = "private"
+    GONE = "gone"
+    UNREADABLE = "unreadable"
+
+
 @dataclass(frozen=True)
 class FetchedKernel:
     """The outcome of downloading a kernel.
 
     Attributes:
-        outcome: `ok`, `not python`, `private` (403), `gone` (404) or `unreadable`.
         sha256: of its Python code; empty where there is none.
         version: its version number on Kaggle.
     """
 
     ref: str
-    outcome: str
+    outcome: KernelOutcome
     sha256: str = ""
     version: int = 0
     at: float = 0.0
@@ -104,7 +114,7 @@ def fetch(
             home.mkdir(parents=True, exist_ok=True)
         here = fetched(folder, competition_id)
         for ref in known_kernels().get(competition_id, ()):
-            if ref in here and (here[ref].outcome == "ok" or not again):
+            if ref in here and (here[ref].outcome is KernelOutcome.OK or not again):
                 continue
             one = _fetch_one(home, ref, source, now())
             with writing(home):
@@ -117,21 +127,21 @@ def _fetch_one(home: Path, ref: str, source: KernelSource, at: float) -> Fetched
     try:
         kernel = source.kernel(ref)
     except RulesNotAccepted:
-        return FetchedKernel(ref, "private", at=at)
+        return FetchedKernel(ref, KernelOutcome.PRIVATE, at=at)
     except NotAvailable:
-        return FetchedKernel(ref, "gone", at=at)
+        return FetchedKernel(ref, KernelOutcome.GONE, at=at)
     if kernel.language.lower() != "python":
-        return FetchedKernel(ref, "not python", version=kernel.version, at=at)
+        return FetchedKernel(ref, KernelOutcome.NOT_PYTHON, version=kernel.version, at=at)
     content = kernel.source.encode("utf-8", "replace")
     try:
         code = code_of_notebook(content, ref) if kernel.kind == "notebook" else decoded(content)
     except DataProblem:
-        return FetchedKernel(ref, "unreadable", version=kernel.version, at=at)
+        return FetchedKernel(ref, KernelOutcome.UNREADABLE, version=kernel.version, at=at)
     code = code[:MOST_CODE_BYTES]
     with writing(home):
         write_text(home / _file_name(ref), code, durable=False)
     digest = hashlib.sha256(code.encode()).hexdigest()
-    return FetchedKernel(ref, "ok", digest, kernel.version, at)
+    return FetchedKernel(ref, KernelOutcome.OK, digest, kernel.version, at)
 
 
 def _file_name(ref: str) -> str:
@@ -189,7 +199,7 @@ def index_of(folder: Path, competition_id: str) -> KernelIndex:
         DataProblem: a kernel, or the file of fingerprints, can't be read or written.
     """
     here = sorted(
-        (one for one in fetched(folder, competition_id).values() if one.outcome == "ok"),
+        (one for one in fetched(folder, competition_id).values() if one.outcome is KernelOutcome.OK),
         key=lambda one: one.ref,
     )
     made_from = json.dumps([winnowing.VERSION, *([one.ref, one.sha256] for one in here)])

@@ -5,10 +5,8 @@ Its errors and how long to wait for it are defined here, because the client take
 
 from typing import ClassVar
 
-from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
-BACKOFF = Backoff(first=1.0, most=600.0, jitter=0.25)
 LONGEST_ASKED = 86_400.0
 """A longer Retry-After of Kaggle is cut to this."""
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import requests
 
@@ -28,8 +27,8 @@ from kagglesdk.kaggle_http_client import KaggleHttpClient
 from kagglesdk.kernels.types.kernels_api_service import ApiGetKernelRequest
 from requests.adapters import HTTPAdapter
 
+from mlebench_console.engine.downloads import Answer, TemporaryFailure, Wait, retrying, sleep
 from mlebench_console.engine.kaggle import (
-    BACKOFF,
     LONGEST_ASKED,
     USUAL_PATIENCE,
     KaggleFailure,
@@ -53,30 +52,8 @@ _BLOCK = (
 )  # small, because requests returns only full blocks, and progress must show on a slow line too
 _MOST_CHARACTERS = 200
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
-# After this many interruptions with little data each, a connection counts as making no progress.
-_GAINS_MUCH = 1 << 20
-_MOST_SMALL_GAINS = 4
 _EXPIRES_SOON = timedelta(minutes=1)
 _ANY_COMPETITION = "spaceship-titanic"
-
-Wait = Callable[[float, str], None]
-"""Called with how long to wait and why; it waits, and may raise to give up."""
-
-Answer = TypeVar("Answer")
-
-
-class TemporaryFailure(Exception):
-    """A failure that a retry may resolve; never leaves this package.
-
-    Attributes:
-        why: the reason, without addresses, which may contain signatures.
-        retry_after: seconds to wait, where Kaggle says how long.
-    """
-
-    def __init__(self, why: str, retry_after: float | None = None) -> None:
-        super().__init__(why)
-        self.why = why
-        self.retry_after = retry_after
 
 
 class _NotAccepted(Exception):
@@ -106,12 +83,6 @@ class PublishedKernel:
     kind: str
     language: str
     version: int
-
-
-def sleep(seconds: float, why: str) -> None:
-    """Wait without reporting it."""
-    del why
-    time.sleep(seconds)
 
 
 class Kaggle:
@@ -399,30 +370,6 @@ class Kaggle:
         if not isinstance(error, Problem):
             return error  # its text is our own
         return Problem.of(replace(error.record, why=self._redaction.clean(error.why)))
-
-
-def retrying(
-    call: Callable[[], Answer], gained: Callable[[], int], *, patience: float, wait: Wait, clock: Clock
-) -> Answer:
-    """Call until it succeeds, or the patience is over; `gained` as in `Kaggle.retry`.
-
-    Raises:
-        TemporaryFailure: the last failure, after it has failed for too long.
-    """
-    failures, since = 0, 0.0
-    while True:
-        try:
-            return call()
-        except TemporaryFailure as trouble:
-            now, bytes_gained = clock.monotonic(), gained()
-            if failures == 0 or bytes_gained >= _GAINS_MUCH:
-                failures, since = 0, now
-            failures += 1
-            seconds = BACKOFF.seconds(failures, at_least=trouble.retry_after or 0.0)
-            is_progressing = bytes_gained > 0 and failures <= _MOST_SMALL_GAINS
-            if now + seconds - since > patience and not is_progressing:
-                raise
-            wait(seconds, trouble.why)
 
 
 def _is_over(expires: str) -> bool:

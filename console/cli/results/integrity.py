@@ -384,13 +384,13 @@ def list_kernels(
     json: Json = False,
 ) -> None:
     """List how many kernels of each competition are known, and how many are downloaded."""
-    from mlebench_console.engine.integrity.kernels import fetched, known_kernels
+    from mlebench_console.engine.integrity.kernels import KernelOutcome, fetched, known_kernels
 
     folder = _kernels_dir(context, kernels_dir)
-    rows = [
-        (name, len(known_kernels()[name]), sum(one.outcome == "ok" for one in fetched(folder, name).values()))
-        for name in _competitions_with_kernels(competition_id)
-    ]
+    rows = []
+    for name in _competitions_with_kernels(competition_id):
+        outcomes = [one.outcome for one in fetched(folder, name).values()]
+        rows.append((name, len(known_kernels()[name]), outcomes.count(KernelOutcome.OK)))
     if json:
         say_json([{"competition_id": name, "known": known, "here": here} for name, known, here in rows])
         return

@@ -11,14 +11,13 @@ import io
 import json
 import shutil
 import tarfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count, product
+from itertools import product
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -31,13 +30,13 @@ from mlebench_console.engine.datasets.prepared import checksums, manifest
 from mlebench_console.engine.datasets.prepared.stores import (
     Bucket,
     Folder,
-    Interrupted,
     Store,
     read_whole,
     unreachable,
 )
 from mlebench_console.engine.datasets.prepared.workspace import put_in_place, set_one_time, workspace
 from mlebench_console.engine.datasets.steps import ByteProgress, ReportStep
+from mlebench_console.engine.downloads import PartialFile, TemporaryFailure, Wait, retrying, sleep
 from mlebench_console.engine.layout import (
     MANIFEST,
     MARKER,
@@ -48,7 +47,7 @@ from mlebench_console.engine.layout import (
 )
 from mlebench_console.engine.space import naming_full_disks, require_space
 from mlebench_console.foundation import manifests
-from mlebench_console.foundation.backoff import Backoff
+from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.files import PARTIAL_SUFFIX, replacing, write_json
 from mlebench_console.foundation.manifests import ListedFile, Manifest, Seal
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
@@ -58,11 +57,7 @@ _FORMAT = 1
 _AT_ONCE = 8
 _BLOCK = 1 << 20
 _SHORT = 12
-_TRIES = 6
-_BACKOFF = Backoff(first=2.0, most=60.0)
-
-Wait = Callable[[float], None]
-Result = TypeVar("Result")
+_PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -159,7 +154,7 @@ def import_dataset(
     *,
     keep_free: int = 0,
     report: ReportStep,
-    wait: Wait = time.sleep,
+    wait: Wait = sleep,
 ) -> None:
     """Copy one dataset into a data directory, continuing an earlier, killed import.
 
@@ -220,7 +215,7 @@ def _to_folder(
         copied = not is_there(competition, folder, one)
         if copied:
             with claimed_folder(folder.root, folder.claim, one.competition_id), workspace(folder) as work:
-                _copy(competition, folder, Folder(source), one, work, 0, partial(report, one), time.sleep)
+                _copy(competition, folder, Folder(source), one, work, 0, partial(report, one), sleep)
             write_json(target / INDEX, _index_of(datasets_in(target)))
         yield one, copied
 
@@ -258,7 +253,7 @@ def _upload(source: Path, found: Mirrored, bucket: Bucket, report: Report) -> Mi
             with reading(path):
                 if manifest.sha256_of(path) != entry.sha256:
                     raise _differs(found, path)
-            _retried(lambda: bucket.upload(f"{copy.path}/{entry.path}", path), bucket, time.sleep)
+            _retried(lambda: bucket.upload(f"{copy.path}/{entry.path}", path), bucket, sleep)
         progress.add(entry.path, entry.bytes)
 
     _in_threads(upload, [entry for entry in listed.entries if not entry.is_folder])
@@ -321,66 +316,42 @@ def _fetch(
         DataProblem: it does not match the manifest.
         EnvironmentProblem: the store could not be read after several retries.
     """
-    unfinished = target.with_name(f".{target.name[:200]}.partial~")
-    digest = hashlib.sha256()
-    at = 0
-    with unfinished.open("a+b", buffering=0) as stream:
-        stream.seek(0)
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-            at += len(block)
-        if at > entry.bytes:
-            digest, at = hashlib.sha256(), 0
-            stream.truncate(0)
-        progress.add(entry.path, at)
+    partial = PartialFile(target.with_name(f".{target.name[:200]}.partial~"), "sha256")
+    if partial.size > entry.bytes:
+        partial.remove()
+    at = partial.size
+    progress.add(entry.path, at)
 
-        def receive() -> bool:
-            nonlocal digest, at
-            before = at
-            try:
-                for place, chunk in (
-                    store.chunks(f"{found.path}/{entry.path}", at) if at < entry.bytes else ()
-                ):
-                    if place != at:  # the server sends the whole file although a part was requested
-                        progress.add(entry.path, -at)
-                        digest, at = hashlib.sha256(), 0
-                        stream.truncate(0)
-                    stream.write(chunk)
-                    digest.update(chunk)
-                    at += len(chunk)
-                    progress.add(entry.path, len(chunk))
-                    if at > entry.bytes:
-                        break
-                if at < entry.bytes:
-                    raise Interrupted(f"{at:,} of {entry.bytes:,} bytes of {entry.path} arrived")
-            except Interrupted:
-                if at > before:
-                    return False
-                raise
-            return True
+    def receive() -> None:
+        nonlocal at
+        chunks = store.chunks(f"{found.path}/{entry.path}", at) if at < entry.bytes else ()
+        for there in partial.receive(chunks):
+            progress.add(entry.path, there - at)
+            at = there
+            if at > entry.bytes:
+                break
+        if at < entry.bytes:
+            raise TemporaryFailure(f"{at:,} of {entry.bytes:,} bytes of {entry.path} arrived")
 
-        while not _retried(receive, store, wait):
-            pass
-    if at != entry.bytes or digest.hexdigest() != entry.sha256:
-        unfinished.unlink()
+    _retried(receive, store, wait, partial.gained)
+    if at != entry.bytes or partial.digest() != entry.sha256:
+        partial.remove()
         raise _differs(found, f"{store.name}/{found.path}/{entry.path}")
-    unfinished.rename(target)
+    partial.path.rename(target)
 
 
-def _retried(call: Callable[[], Result], store: Store, wait: Wait) -> Result:
-    """Call until it is not interrupted, with a few retries, waiting twice as long each time.
+def _retried(
+    call: Callable[[], None], store: Store, wait: Wait, gained: Callable[[], int] = lambda: 0
+) -> None:
+    """Call until it succeeds, for about a minute without progress.
 
     Raises:
-        EnvironmentProblem: it was interrupted too often.
+        EnvironmentProblem: it failed for too long.
     """
-    for failures in count(1):
-        try:
-            return call()
-        except Interrupted as cut:
-            if failures == _TRIES:
-                raise unreachable(store, cut) from None
-            wait(_BACKOFF.seconds(failures))
-    raise AssertionError
+    try:
+        retrying(call, gained, patience=_PATIENCE, wait=wait, clock=SystemClock())
+    except TemporaryFailure as cut:
+        raise unreachable(store, cut) from None
 
 
 def _manifest_of(store: Store, found: Mirrored) -> tuple[Manifest, bytes]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
+from mlebench_console.engine.downloads import TemporaryFailure
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -34,18 +35,6 @@ _NO_ACCESS = frozenset(
 )
 
 
-class Interrupted(Exception):
-    """Reading was interrupted, and a retry may succeed; never leaves this package.
-
-    Attributes:
-        why: the reason.
-    """
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
-
-
 class Store(Protocol):
     """A store from which files can be read."""
 
@@ -56,7 +45,7 @@ class Store(Protocol):
 
         Raises:
             DataProblem: there is no such file.
-            Interrupted: a retry may succeed.
+            TemporaryFailure: a retry may succeed.
         """
 
 
@@ -73,12 +62,12 @@ def read_whole(store: Store, path: str) -> bytes:
             found += chunk
             if len(found) > _MOST_WHOLE:
                 raise DataProblem(f"{store.name}/{path} is too large", f"more than {_MOST_WHOLE:,} bytes")
-    except Interrupted as cut:
+    except TemporaryFailure as cut:
         raise unreachable(store, cut) from None
     return bytes(found)
 
 
-def unreachable(store: Store, cut: Interrupted) -> EnvironmentProblem:
+def unreachable(store: Store, cut: TemporaryFailure) -> EnvironmentProblem:
     """Return the problem of a store that can't be read now."""
     return EnvironmentProblem(
         f"{store.name} can't be read", cut.why, "Run the same command again to continue from here."
@@ -190,14 +179,14 @@ class Web:
                 if answer.status_code in _MISSING or answer.status_code == requests.codes.unauthorized:
                     raise _no_file(self, path, f"the server answered {answer.status_code}")
                 if not answer.ok:
-                    raise Interrupted(f"the server answered {answer.status_code}")
+                    raise TemporaryFailure(f"the server answered {answer.status_code}")
                 at = start if answer.status_code == requests.codes.partial_content else 0
                 for chunk in answer.iter_content(_BLOCK):
                     yield at, chunk
                     at += len(chunk)
         except requests.RequestException as error:
             # Without its text, which is a chain of addresses.
-            raise Interrupted(f"the connection failed ({type(error).__name__})") from None
+            raise TemporaryFailure(f"the connection failed ({type(error).__name__})") from None
 
     @property
     def _session(self) -> requests.Session:
@@ -317,9 +306,9 @@ class Bucket:
                 raise _no_file(self, path, f"S3 answered {code}") from None
             if code in _NO_ACCESS:
                 raise self._unusable(f"S3 answered {code}") from None
-            raise Interrupted(f"S3 answered {code}") from None
+            raise TemporaryFailure(f"S3 answered {code}") from None
         except (MinioException, HTTPError) as error:
-            raise Interrupted(f"S3 can't be reached ({type(error).__name__})") from None
+            raise TemporaryFailure(f"S3 can't be reached ({type(error).__name__})") from None
 
     def _unusable(self, why: str) -> EnvironmentProblem:
         return EnvironmentProblem(

@@ -6,20 +6,19 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from mlebench_console.competitions.model import Competition, PublishedFile
 from mlebench_console.engine.datasets.steps import DOWNLOAD, reporting_wait
+from mlebench_console.engine.downloads import Answer, TemporaryFailure, Wait, retrying
 from mlebench_console.engine.layout import DatasetFolder
 from mlebench_console.foundation.clock import Clock, SystemClock
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.foundation.workers import ReportProgress
 
 if TYPE_CHECKING:
-    from mlebench_console.engine.kaggle.client import DataResponse, Wait
-
-Answer = TypeVar("Answer")
+    from mlebench_console.engine.kaggle.client import DataResponse
 
 
 class SourceFailure(EnvironmentProblem):
@@ -122,8 +121,6 @@ class _Site:
         Raises:
             SourceFailure: it has failed for too long.
         """
-        from mlebench_console.engine.kaggle.client import TemporaryFailure, retrying
-
         try:
             return retrying(call, gained, patience=self._patience, wait=self._wait, clock=self._clock)
         except TemporaryFailure as trouble:

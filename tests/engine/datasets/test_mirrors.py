@@ -113,7 +113,7 @@ def mirrored(source: Path, place: str) -> dict[tuple[str, str], bool]:
 
 
 def imported(
-    store: Store, data: Path, key: tuple[str, Edition], wait: Callable[[float], None] = silent
+    store: Store, data: Path, key: tuple[str, Edition], wait: Callable[[float, str], None] = silent
 ) -> None:
     competition = registry.get(key[0])
     mirrors.import_dataset(
@@ -341,4 +341,4 @@ def test_a_mirror_that_is_away_is_asked_some_times_and_named(here: Path, tmp_pat
         store = Web(url)
     waited: list[float] = []
     with pytest.raises(Problem, match=r"http://127\.0\.0\.1"):
-        imported(store, tmp_path / "there", (TABLES, "v1"), waited.append)
+        imported(store, tmp_path / "there", (TABLES, "v1"), lambda seconds, _: waited.append(seconds))
