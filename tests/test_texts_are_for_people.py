@@ -60,10 +60,10 @@ FILES = "a file of the kernel"
 GRADERS = "messages of graders, which are MLE-bench's own and stay text alone"
 # The places that stay, by module: the expression and why it is no sentence of ours.
 STAYING: dict[str, dict[str, str]] = {
-    "console/app/command_line.py": {"text.startswith(f'{each.path} ')": TYPED},
-    "console/app/commands.py": {
-        "text.startswith('--')": TYPED,
-        "word.text.lower().startswith(wanted)": "a completion, compared with what a person types",
+    "console/app/commands.py": {"text.startswith('--')": TYPED},
+    "console/app/suggestions.py": {
+        "text.startswith(f'{each.path} ')": TYPED,
+        "text.rpartition(' ')": TYPED,
     },
     "console/cli/program.py": {"pattern.sub(words, text)": LIBRARIES},
     "console/nouns/grading.py": {"row.message.partition('\\n')": GRADERS},

@@ -282,13 +282,13 @@ class ConsoleApp(BaseApp):
         if isinstance(screen, LaunchScreen):
             self.call_after_refresh(screen.fill_in, sweep_id=sweep_id, file=file)
 
-    def show_export(self, name: str, sweep_id: str) -> None:
+    def show_export(self, name: str) -> None:
         """Open the export of one of our scoreboard rows, by its name or by a sweep that belongs to it."""
         from mlebench_console.console.screens.export import ExportScreen
         from mlebench_console.console.views.scoreboard import subject_named
 
         self.read_state(
-            lambda database: subject_named(database, name, sweep_id),
+            lambda database: subject_named(database, name),
             lambda subject: self.push_screen(ExportScreen(subject)),
         )
 

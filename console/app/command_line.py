@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,13 +13,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input
 
-from mlebench_console.console.app.commands import (
-    Completion,
-    ConsoleCommand,
-    completion,
-    matching,
-    subject_of,
-)
+from mlebench_console.console.app.suggestions import Suggestion, suggestions, typed_path
 from mlebench_console.console.pieces import cells_of, fit, foreign
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.sanitize import plain
@@ -39,25 +32,6 @@ _MOST_PROBLEM_LINES = 3
 _WIDEST_COMMAND = 34
 # How wide the list is at most, so that what belongs together is near, and the bounds of the subject's column.
 _WIDEST_LIST, _WIDEST_SUBJECT, _SHORT_SUBJECT = 130, 60, 18
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A line of the list above the command line.
-
-    Attributes:
-        completed: the text of the command line when this is accepted; None for a line that only explains.
-        is_whole: whether that text is a complete command.
-        goes_on: whether the same word goes on after it.
-    """
-
-    shown: str
-    about: str
-    subject: str = ""
-    key: str = ""
-    completed: str | None = None
-    is_whole: bool = False
-    goes_on: bool = False
 
 
 class CommandLine(Widget):
@@ -86,7 +60,6 @@ class CommandLine(Widget):
         self._chosen: int | None = None
         self._problem = ""
         self._paths = FilePaths()
-        self._completion = Completion()
         self._focused_before: Widget | None = None
 
     def compose(self) -> ComposeResult:
@@ -178,60 +151,32 @@ class CommandLine(Widget):
         field.action_end()
 
     def _suggest(self, text: str) -> None:
-        known, self._chosen = self.app.commands.here(self.app), None
-        command = next((each for each in known if text.startswith(f"{each.path} ")), None)
-        if command is None:
-            self._completion = Completion()
-            self._found = [self._of_command(each) for each in matching(known, text)]
-        else:
-            self._completion = completion(self.app, command, text)
-            # What it is, above what may come next.
-            self._found = [replace(self._of_command(command), completed=None), *self._next_words()]
-            if self._completion.is_path and self._completion.typed:
-                suggest: WorkType[None] = partial(self._suggest_path, text)
-                self.run_worker(suggest, exclusive=True)
+        self._found, self._chosen = suggestions(self.app, text), None
+        typed = typed_path(self.app, text)
+        if typed:
+            suggest: WorkType[None] = partial(self._suggest_path, text, typed)
+            self.run_worker(suggest, exclusive=True)
         self._draw()
 
-    def _of_command(self, command: ConsoleCommand) -> Suggestion:
-        subject = subject_of(self.app, command)
-        needed = sum(argument.required for argument in command.arguments)
-        is_whole = needed <= bool(subject)
-        return Suggestion(
-            command.usage, command.help, subject, self._key_of(command), command.path, is_whole=is_whole
-        )
-
-    def _next_words(self) -> Iterator[Suggestion]:
-        found = self._completion
-        for word in found.words:
-            completed = f"{found.head} {word.text}"
-            yield Suggestion(
-                word.text,
-                word.about,
-                completed=completed,
-                is_whole=found.is_last and not (word.goes_on or word.wants_value),
-                goes_on=word.goes_on,
-            )
-
-    def _key_of(self, command: ConsoleCommand) -> str:
-        """Return the key of the screen that does the same."""
-        screen, action = self.screen, command.action
-        if action is None or not isinstance(screen, ConsoleScreen):
-            return ""
-        keys = self.app.settings.keys.of(*screen.contexts()[:1])
-        names = (key.keys[0] for key in keys if action.key and key.id == f"{key.context}.{action.key}")
-        name = next(names, "")
-        return name and self.app.settings.name_of(name)
-
-    async def _suggest_path(self, text: str) -> None:
+    async def _suggest_path(self, text: str, typed: str) -> None:
         """Add the path completed from the disk, unless the text has changed meanwhile."""
-        typed = self._completion
-        path = await self._paths.get_suggestion(typed.typed)
+        path = await self._paths.get_suggestion(typed)
         if path and self.query_one(Input).value == text:
-            completed = f"{typed.head} {path}"
+            completed = text[: -len(typed)] + path
             self._found.append(
                 Suggestion(path, "on this disk", completed=completed, goes_on=path.endswith("/"))
             )
             self._draw()
+
+    def _key_of(self, action: str) -> str:
+        """Return the key of the screen with an action."""
+        screen = self.screen
+        if not action or not isinstance(screen, ConsoleScreen):
+            return ""
+        keys = self.app.settings.keys.of(*screen.contexts()[:1])
+        names = (key.keys[0] for key in keys if key.id == f"{key.context}.{action}")
+        name = next(names, "")
+        return name and self.app.settings.name_of(name)
 
     def _draw(self) -> None:
         for shown in self.query("#candidates").results(Painted):
@@ -257,7 +202,7 @@ class CommandLine(Widget):
             is_chosen = place == self._chosen
             begin: Piece = (f"{signs.cursor if is_chosen else ' '} ", "accent")
             name = f"{fit(plain(each.shown), names, ellipsis=signs.ellipsis)}  "
-            side = each.subject or each.key
+            side = each.subject or self._key_of(each.action)
             known = f" {foreign(side, longest, ellipsis=signs.ellipsis).rstrip()} " if side else ""
             about = foreign(each.about, max(0, room_beside - cell_len(known)), ellipsis=signs.ellipsis)
             yield (

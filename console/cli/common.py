@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -76,13 +76,18 @@ class Appearance:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The flags that apply to every command."""
+    """The flags that apply to every command.
+
+    Attributes:
+        carry_out: takes the actions of a command that a console runs; None in a shell.
+    """
 
     state_dir: Path | None = None
     data_dir: Path | None = None
     config: Path | None = None
     demo: bool = False
     appearance: Appearance = Appearance()
+    carry_out: Callable[[Action], None] | None = None
 
     # A frozen dataclass still has a dictionary, which is where a cached property lives.
     @cached_property
@@ -122,6 +127,11 @@ def invocation_of(context: typer.Context) -> Invocation:
     return Invocation() if invocation is None else invocation
 
 
+def must_apply_to_all(context: typer.Context) -> bool:
+    """Return whether an action is refused where it does not apply to each run: those chosen on a screen are mixed."""
+    return invocation_of(context).carry_out is None
+
+
 @contextmanager
 def reading_state(context: typer.Context) -> Iterator[Database]:
     """Open the state for reading, and close it again."""
@@ -143,7 +153,7 @@ def perform(
     starting: bool = False,
     **more: Any,
 ) -> None:
-    """Send an action's requests to the engine and print the answers.
+    """Send an action's requests to the engine and print the answers; a console does that by itself, and asks before.
 
     Args:
         context: of the command.
@@ -156,9 +166,14 @@ def perform(
     Raises:
         UsageProblem: there is something to ask, and no terminal.
         Abort: the answer was no.
+        Exit: a console has taken the action.
     """
     from mlebench_console.engine.control import ask, ensure_running, status
 
+    carry_out = invocation_of(context).carry_out
+    if carry_out is not None:
+        carry_out(action)
+        raise typer.Exit
     places = places_of(context)
     question = action.question
     if question is not None and question.warns and not yes:

@@ -230,7 +230,13 @@ def shell() -> Shell:
     """Return the command line for the console, whose `:` has the same names and arguments."""
     from mlebench_console.console.app.shell import Shell
 
-    return Shell(root_command, explain_usage)
+    return Shell(
+        root_command,
+        explain_usage,
+        lambda places, carry_out: Invocation(
+            places.state_dir, places.data_dir, places.config_file, carry_out=carry_out
+        ),
+    )
 
 
 def answer_shell(command: Command) -> None:

@@ -25,6 +25,7 @@ from mlebench_console.console.cli.common import (
     Json,
     Lines,
     data_dir_of,
+    must_apply_to_all,
     new_group,
     perform,
     places_of,
@@ -68,6 +69,7 @@ CauseName = Annotated[
     str, Argument(metavar="CAUSE", help="Its key, or the beginning of it; 'runs causes' lists them.")
 ]
 RunName = Annotated[str, Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
+ListedRuns = Annotated[str, Argument(metavar="RUN,...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
 NoteText = Annotated[str, Argument(metavar="TEXT", help="The note.")]
 RemoveNote = Annotated[bool, Option("--remove", help="Remove the note.")]
 Tags = Annotated[list[str] | None, Argument(metavar="TAG...", help="Letters, digits, . _ + -")]
@@ -559,20 +561,22 @@ def retry(
             chosen = list(find_cause(database, cause, time.time()).runs)
     else:
         chosen = _found(context, run or [])
-    relaunch = run_actions.relaunch(chosen, all_or_none=True)
+    relaunch = run_actions.relaunch(chosen, all_or_none=must_apply_to_all(context))
     perform(context, relaunch, yes=yes, json=json, starting=True)
 
 
 @app.command()
 def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Stop runs: live ones are ended, queued ones never start."""
-    perform(context, run_actions.stop(_found(context, run), all_or_none=True), json=json)
+    stopped = run_actions.stop(_found(context, run), all_or_none=must_apply_to_all(context))
+    perform(context, stopped, json=json)
 
 
 @app.command()
 def regrade(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Grade runs whose grading has failed again at once; no agent runs again."""
-    perform(context, run_actions.regrade(_found(context, run), all_or_none=True), json=json)
+    graded = run_actions.regrade(_found(context, run), all_or_none=must_apply_to_all(context))
+    perform(context, graded, json=json)
 
 
 @app.command()
@@ -589,17 +593,21 @@ def classify(
 
 @app.command()
 def note(
-    context: typer.Context, run: RunName, text: NoteText = "", remove: RemoveNote = False, json: Json = False
+    context: typer.Context,
+    run: ListedRuns,
+    text: NoteText = "",
+    remove: RemoveNote = False,
+    json: Json = False,
 ) -> None:
-    """Write a note on a run, in place of an earlier one; without a text, show it."""
-    found = _found(context, [run])
-    write_note(context, found[0], partial(run_actions.annotate, found), text, remove=remove, json=json)
+    """Write a note on runs, in place of an earlier one; without a text, show it."""
+    found = _found(context, run.split(","))
+    write_note(context, found, partial(run_actions.annotate, found), text, remove=remove, json=json)
 
 
 @app.command()
 def tag(
     context: typer.Context,
-    run: Annotated[str, Argument(metavar="RUN,...", help="Numbers, or SWEEP/COMPETITION/SEED.")],
+    run: ListedRuns,
     tags: Tags = None,
     remove: RemoveTags = False,
     json: Json = False,
@@ -700,14 +708,14 @@ def _say_audit(found: RunAudit) -> None:
 
 def write_note(
     context: typer.Context,
-    subject: Run | Sweep,
+    subjects: Sequence[Run | Sweep],
     annotate: Callable[..., Action],
     text: str,
     *,
     remove: bool,
     json: bool,
 ) -> None:
-    """Write the note of a run or a sweep by the action that changes it, remove it, or print it.
+    """Write the note of runs or a sweep by the action that changes it, remove it, or print it.
 
     Raises:
         UsageProblem: it is to be written and removed at once.
@@ -717,7 +725,7 @@ def write_note(
     if text or remove:
         perform(context, annotate(note=text), json=json)
     else:
-        _show_notes([subject], json=json)
+        _show_notes(subjects, json=json)
 
 
 def put_tags(

@@ -469,7 +469,7 @@ def priority(
 @app.command()
 def budget(
     context: typer.Context,
-    name: Annotated[str, Argument(metavar="NAME", help="The sweep, or with --experiment that.")],
+    name: Annotated[str, Argument(metavar="SWEEP", help="The sweep, or with --experiment that.")],
     calls: Annotated[int | None, Option(min=0, help="Model calls of all runs together.")] = None,
     tokens: Annotated[int | None, Option(min=0, help="Tokens of all of them together.")] = None,
     usd: Annotated[float | None, Option(min=0, help="US dollars for all of them together.")] = None,
@@ -507,7 +507,7 @@ def note(
 ) -> None:
     """Write a note on a sweep, in place of an earlier one; without a text, show it."""
     sweep = _known(context, sweep_id)
-    write_note(context, sweep, partial(actions.annotate, sweep.id), text, remove=remove, json=json)
+    write_note(context, [sweep], partial(actions.annotate, sweep.id), text, remove=remove, json=json)
 
 
 @app.command()

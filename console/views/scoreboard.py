@@ -172,16 +172,14 @@ class ExperimentFacts:
     plots: tuple[Plot, ...]
 
 
-def subject_named(database: Database, name: str, sweep_id: str) -> Subject:
-    """Find one of our rows by its name, or without a name by a sweep that belongs to it.
+def subject_named(database: Database, name: str) -> Subject:
+    """Find one of our rows by its name, or by a sweep that belongs to it.
 
     Raises:
         UsageProblem: there is no such row.
     """
-    if not name and not sweep_id:
-        raise UsageProblem("there is no sweep here", "", "Name a row of the scoreboard.")
-    of_sweep = experiments.of_sweep(database, sweep_id) if not name else ()
-    wanted = name or (of_sweep[0] if of_sweep else sweep_id)
+    of_sweep = experiments.of_sweep(database, name)
+    wanted = of_sweep[0] if of_sweep else name
     find_evidence(database, wanted)
     return Subject("own", wanted)
 

@@ -23,16 +23,20 @@ from mlebench_console.engine.control.status import EngineStatus
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import (
     AnnotateRuns,
+    BuildImages,
     PauseSweep,
     PrepareDatasets,
     RelaunchRuns,
     Request,
+    SetBudget,
     SetConcurrency,
     SetPriority,
 )
 from mlebench_console.engine.settings import FILTERS
+from mlebench_console.foundation.conditions import Budget
 from mlebench_console.state.annotations import Annotation, annotate_run
 from mlebench_console.state.lifecycle import Outcome
+from mlebench_console.state.usage.budgets import BudgetScope
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import NOW
@@ -180,6 +184,10 @@ async def test_a_command_shows_the_key_that_does_the_same(opened: OpenConsole) -
         ("sweep priority 7", SetPriority(sweep_id="aide-o3-lite", value=7)),
         ("sweep concurrency openhands-1 2", SetConcurrency(sweep_id="openhands-1", value=2)),
         ("prepare -c leaf-classification", PrepareDatasets(competition_ids=("leaf-classification",))),
+        (
+            "sweep budget openhands-1 --usd 5",
+            SetBudget(scope=BudgetScope.SWEEP, name="openhands-1", limits=Budget(usd=5.0)),
+        ),
     ],
 )
 async def test_the_shells_commands_are_carried_out(
@@ -192,13 +200,30 @@ async def test_the_shells_commands_are_carried_out(
         assert asked == [request_]
 
 
+async def test_images_are_built_by_command(opened: OpenConsole, asked: list[Any]) -> None:
+    async with opened() as console:
+        await console.says("images build dummy --fresh")
+        await console.sees("the engine builds images")
+        assert isinstance(asked[0], BuildImages)
+        assert (asked[0].names, asked[0].fresh) == (("dummy",), True)
+
+
+async def test_a_command_that_only_shows_something_says_it(opened: OpenConsole, asked: list[Any]) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.says("sweep budget openhands-1")
+        await console.sees("sweep openhands-1 has no budget of model calls")
+        assert not asked
+
+
 async def test_each_command_is_one_of_the_shells(opened: OpenConsole) -> None:
     async with opened() as console:
         known = console.app.commands.all
         assert len({command.path for command in known}) == len(known) > 40
         for command in known:
-            options = () if command.action is None else command.action.options
-            assert {option.name for option in command.options} == {*options}, command.path
+            options = {option.name for option in command.options}
+            assert not options & {"json", "yes"}, command.path
+            if command.action is not None and command.action.does is not None:
+                assert options == {*command.action.options}, command.path
 
 
 async def test_what_is_said_wrongly_is_told_on_the_line_and_can_be_corrected(opened: OpenConsole) -> None:
@@ -226,8 +251,8 @@ async def test_notes_and_tags_are_written_by_key(opened: OpenConsole, asked: lis
         await console.press("m", "n", *"look", "enter")
         await console.until(lambda: len(asked) == 1)
         await console.press("colon", *"runs note", "enter")
-        await console.sees("give either a text or --remove")
-        await console.press("escape", "number_sign", *"gpu", "enter")
+        await console.sees("no note and no tag")
+        await console.press("number_sign", *"gpu", "enter")
         await console.until(lambda: len(asked) == 2)
         await console.press("number_sign", *"old --remove", "enter")
         await console.until(lambda: len(asked) == 3)
