@@ -305,7 +305,6 @@ def show(
     from mlebench_console.engine.needs.needs import budget_text
     from mlebench_console.engine.needs.standing import read_standings
     from mlebench_console.engine.providers import model_prices
-    from mlebench_console.engine.runs.budgets import standings
 
     with reading_state(context) as database:
         sweep, now = sweeps.get(database, sweep_id), time.time()
@@ -315,7 +314,7 @@ def show(
         rows = experiments.of_sweep(database, sweep.id)
         uses = model_calls.by_run(database, sweep.id)
         table = model_prices(places_of(context).config_file)
-        shared = standings(database, budgets.of_sweep(database, sweep.id))
+        shared = budgets.all_budgets(database, sweep.id)
         own = budgets.of_group(database, budgets.BudgetScope.SWEEP, sweep.id)
     if toml:
         from mlebench_console.engine.options.sweep import options_of, write_toml
@@ -333,15 +332,15 @@ def show(
                 "runs": [RUN.document(row, now) for row in rows_of_runs],
                 "model_use": [asdict(use) for found in uses.values() for use in found],
                 "costs": None if costs is None else costs.document(),
-                "budgets": [standing.document() for standing in shared],
+                "budgets": [one.document() for one in shared],
             }
         )
         return
     say_sweeps([listed], with_medals=False)
     say(wording.medals(line.interim, line.any_medal, "±")[0])
     say_notes(sweep)
-    for standing in shared:
-        say(budget_text(standing))
+    for one in shared:
+        say(budget_text(one))
     say_wrapped(spec_text(sweep))
     if costs is not None and costs.spending.models:
         from mlebench_console.console.nouns.costs import costs_in_words
@@ -480,13 +479,11 @@ def budget(
 ) -> None:
     """Show or change the budget of model calls that runs share; 0 removes a limit, others stay."""
     from mlebench_console.engine.needs.needs import budget_text
-    from mlebench_console.engine.runs.budgets import standings
 
     scope = BudgetScope.EXPERIMENT if of_experiment else BudgetScope.SWEEP
     with reading_state(context) as database:
         known = name if of_experiment else sweeps.get(database, name).id
-        shared = [one for one in budgets.all_budgets(database) if (one.scope, one.name) == (scope, known)]
-        found = standings(database, shared)
+        found = [one for one in budgets.all_budgets(database) if (one.scope, one.name) == (scope, known)]
     limits = Budget(calls, tokens, usd)
     if limits.is_limited:
         request = SetBudget(scope=scope, name=known, limits=limits)

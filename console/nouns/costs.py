@@ -11,7 +11,6 @@ from typing import Any
 
 from mlebench_console.engine.model_costs import CURRENCY, Spending, known_cost, spending_of
 from mlebench_console.engine.providers import model_prices
-from mlebench_console.engine.runs.budgets import BudgetStanding, standings
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
 from mlebench_console.foundation.conditions import dollars
@@ -20,6 +19,7 @@ from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState
 from mlebench_console.state.records import Run, Sweep
 from mlebench_console.state.usage import budgets, model_calls
+from mlebench_console.state.usage.budgets import SharedBudget
 from mlebench_console.state.usage.model_calls import UseOfRun
 
 # Running runs that have used less of their time are not used to project costs.
@@ -59,12 +59,12 @@ class SweepCosts:
     basis: str
     medals: int
     price_problem: str = ""
-    budgets: tuple[BudgetStanding, ...] = ()
+    budgets: tuple[SharedBudget, ...] = ()
 
     @property
-    def tightest(self) -> BudgetStanding | None:
+    def tightest(self) -> SharedBudget | None:
         """The shared budget of which the largest share is used."""
-        return max(self.budgets, key=lambda standing: standing.share, default=None)
+        return max(self.budgets, key=lambda budget: budget.share, default=None)
 
     @property
     def per_medal(self) -> float | None:
@@ -89,7 +89,7 @@ def read_sweep_costs(
     found: Sequence[Run],
     prices: KnownPrices,
     medals: int,
-    shared: Mapping[str, tuple[BudgetStanding, ...]],
+    shared: Mapping[str, tuple[SharedBudget, ...]],
 ) -> SweepCosts | None:
     """Read the costs of a sweep's model calls, with its shared budgets; None where no gateway counts them."""
     if not sweep.conditions.models.gateway:
@@ -120,12 +120,12 @@ def sweep_costs(
     return replace(made, projected=total.cost + ahead, basis=basis)
 
 
-def sweep_budgets(database: Database) -> dict[str, tuple[BudgetStanding, ...]]:
+def sweep_budgets(database: Database) -> dict[str, tuple[SharedBudget, ...]]:
     """Read the shared budgets of each sweep; sweeps without one are left out."""
-    found: dict[str, tuple[BudgetStanding, ...]] = {}
-    for standing in standings(database):
-        for sweep_id in budgets.sweeps_of(database, standing.budget.scope, standing.budget.name):
-            found[sweep_id] = (*found.get(sweep_id, ()), standing)
+    found: dict[str, tuple[SharedBudget, ...]] = {}
+    for budget in budgets.all_budgets(database):
+        for sweep_id in budgets.sweeps_of(database, budget.scope, budget.name):
+            found[sweep_id] = (*found.get(sweep_id, ()), budget)
     return found
 
 

@@ -746,14 +746,14 @@ def _costs(costs: SweepCosts, width: int, drawing: Drawing) -> Pieces:
 
 def _budget(costs: SweepCosts, drawing: Drawing) -> Pieces:
     """Return the used share of the shared budget that is nearest to its limit."""
-    standing = costs.tightest
-    if standing is None:
+    budget = costs.tightest
+    if budget is None:
         return ()
-    if not standing.has_room:
-        return ((f"budget of its {standing.budget.scope} used up ", "bad"),)
-    full, empty = bar(standing.share, 10, drawing.signs)
-    role: Role = "warn" if standing.share >= MOST_OF_BUDGET else "running"
-    used = f" {100 * standing.share:.0f} % "
+    if not budget.has_room:
+        return ((f"budget of its {budget.scope} used up ", "bad"),)
+    full, empty = bar(budget.share, 10, drawing.signs)
+    role: Role = "warn" if budget.share >= MOST_OF_BUDGET else "running"
+    used = f" {100 * budget.share:.0f} % "
     return (("budget ", "dim"), (full, role), (empty, "faint"), (used, "text"))
 
 

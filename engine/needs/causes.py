@@ -135,10 +135,24 @@ def group_by_cause(
         if why is not None:
             kind, cause, at = why
             members[kind, cause].append((at, run))
-    groups = [
-        _group(kind, cause, sorted(of, key=_newest_first), acknowledged, limits, retried)
-        for (kind, cause), of in members.items()
-    ]
+    groups = []
+    for (kind, cause), of in members.items():
+        of.sort(key=lambda member: (-member[0], member[1].id))
+        together = tuple(run for _at, run in of)
+        due = None
+        if kind is CauseKind.LATE:
+            due = min((run.started_at or 0.0) + limits[run.sweep_id] for run in together)
+        key, text = cause_key(kind, cause), _text(kind, cause, together)
+        groups.append(
+            CauseGroup(
+                *(key, kind, text, together),
+                since=of[-1][0],
+                newest=of[0][0],
+                acknowledgement=acknowledged.get(key),
+                due=due,
+                retrying=sum(run.id in retried for run in together),
+            )
+        )
     return tuple(
         sorted(groups, key=lambda group: (_ORDER[group.kind], -len(group.runs), group.since, group.key))
     )
@@ -179,37 +193,6 @@ def cause_now(run: Run, limit: float | None, now: float) -> tuple[CauseKind, str
         return CauseKind.LATE, "no valid submission", started + LATE_SHARE * limit
     quiet = idle_since(run, now)
     return None if quiet is None else (CauseKind.IDLE, "idle", quiet + IDLE_SECONDS)
-
-
-def _newest_first(member: tuple[float, Run]) -> tuple[float, int]:
-    at, run = member
-    return -at, run.id
-
-
-def _group(
-    kind: CauseKind,
-    cause: str,
-    members: Sequence[tuple[float, Run]],
-    acknowledged: Mapping[str, Acknowledgement],
-    limits: Mapping[str, float],
-    retried: Set[int],
-) -> CauseGroup:
-    key = cause_key(kind, cause)
-    found = tuple(run for _at, run in members)
-    due = None
-    if kind is CauseKind.LATE:
-        due = min((run.started_at or 0.0) + limits[run.sweep_id] for run in found)
-    return CauseGroup(
-        key,
-        kind,
-        _text(kind, cause, found),
-        found,
-        since=members[-1][0],
-        newest=members[0][0],
-        acknowledgement=acknowledged.get(key),
-        due=due,
-        retrying=sum(run.id in retried for run in found),
-    )
 
 
 def _text(kind: CauseKind, cause: str, found: Sequence[Run]) -> str:

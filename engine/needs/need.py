@@ -73,9 +73,17 @@ class Need:
         return known.hides(newest or 0.0, now)
 
 
-def key_of(kind: NeedKind, about: str) -> str:
-    """Return the key of a need that is not about runs."""
-    return cause_key(kind, about)
+def need_of(
+    kind: NeedKind,
+    about: str,
+    text: str,
+    since: float | None = None,
+    *,
+    sweep_id: str | None = None,
+    is_bad: bool = False,
+) -> Need:
+    """Return a need that is not about runs, whose key is made of its kind and what it is about."""
+    return Need(kind, cause_key(kind, about), text, since, sweep_id, is_bad=is_bad)
 
 
 def is_about_runs(key: str) -> bool:
@@ -94,29 +102,27 @@ def host_needs(
         has_state: whether there is a state, which needs an engine.
         unread: why the data shown may be outdated; empty if the state can be read.
     """
-    found = [_of_host(NeedKind.STATE, unread)] if unread else []
+    found = [need_of(NeedKind.STATE, normalised(unread), unread, is_bad=True)] if unread else []
     if engine is None or not engine.running:
         if has_state:
             found.append(_of_engine_that_is_down(engine, now))
         return tuple(found)
     if engine.is_silent(now):
         text = "the engine gives no sign of life: what is shown may be outdated"
-        found.append(
-            Need(NeedKind.ENGINE, key_of(NeedKind.ENGINE, "silent"), text, engine.heartbeat_at, is_bad=True)
-        )
+        found.append(need_of(NeedKind.ENGINE, "silent", text, engine.heartbeat_at, is_bad=True))
     found += disk_needs(engine)
     if engine.runner_alive is False:
         text = "no runner is alive: agents continue, but nothing starts and nothing is collected"
-        found.append(Need(NeedKind.RUNNER, key_of(NeedKind.RUNNER, ""), text, is_bad=True))
-    return (*found, *(_of_host(NeedKind.HOST, text, is_bad=False) for text in engine.problems))
+        found.append(need_of(NeedKind.RUNNER, "", text, is_bad=True))
+    return (*found, *(need_of(NeedKind.HOST, normalised(text), text) for text in engine.problems))
 
 
 def disk_needs(engine: EngineStatus) -> tuple[Need, ...]:
     """Return a need for each disk of the engine that is almost full."""
     return tuple(
-        Need(
+        need_of(
             NeedKind.DISK,
-            key_of(NeedKind.DISK, disk.holds),
+            disk.holds,
             f"the disk with the {disk.holds} is {100 * (1 - disk.free / disk.total):.0f} % full",
             is_bad=True,
         )
@@ -131,8 +137,4 @@ def _of_engine_that_is_down(engine: EngineStatus | None, now: float) -> Need:
     if since is not None:
         seen = f" (last sign of life {clock_time(since) if now - since < _DAY else date_and_time(since)})"
     text = f"the engine is not running{seen}: nothing starts, nothing is graded, agents go on"
-    return Need(NeedKind.ENGINE, key_of(NeedKind.ENGINE, "down"), text, since, is_bad=True)
-
-
-def _of_host(kind: NeedKind, text: str, *, is_bad: bool = True) -> Need:
-    return Need(kind, key_of(kind, normalised(text)), text, is_bad=is_bad)
+    return need_of(NeedKind.ENGINE, "down", text, since, is_bad=True)

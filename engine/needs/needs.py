@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mlebench_console.engine.needs.causes import CauseGroup, CauseKind, group_by_cause, retried
-from mlebench_console.engine.needs.need import Need, NeedKind, host_needs, key_of
+from mlebench_console.engine.needs.need import Need, NeedKind, host_needs, need_of
 from mlebench_console.engine.needs.waits import Wait, job_wait, never_fits
-from mlebench_console.engine.runs.budgets import BudgetStanding, standings
 from mlebench_console.foundation.conditions import HERE, MOST_OF_BUDGET
 from mlebench_console.foundation.text import clock_time, date_and_time, plural
 from mlebench_console.state import acknowledgements, datasets, runs, sweeps
@@ -30,7 +29,7 @@ from mlebench_console.state.records import (
     Sweep,
 )
 from mlebench_console.state.usage import outages
-from mlebench_console.state.usage.budgets import BudgetScope
+from mlebench_console.state.usage.budgets import BudgetScope, SharedBudget, all_budgets
 from mlebench_console.state.usage.outages import ProviderOutage
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class NeedFacts:
     datasets_failed: tuple[Dataset, ...] = ()
     kaggle: KaggleState = field(default_factory=KaggleState)
     outages: tuple[ProviderOutage, ...] = ()
-    budgets: tuple[BudgetStanding, ...] = ()
+    budgets: tuple[SharedBudget, ...] = ()
     held: tuple[tuple[str, Attempt, Wait], ...] = ()
     queued_here: tuple[Sweep, ...] = ()
 
@@ -115,7 +114,9 @@ def read_needs(database: Database) -> NeedFacts:
         datasets_failed=tuple(each for state in NOT_TO_BE_HAD for each in datasets.in_state(database, state)),
         kaggle=datasets.kaggle(database),
         outages=tuple(outages.current(database)),
-        budgets=tuple(one for one in standings(database) if one.share >= MOST_OF_BUDGET or not one.has_room),
+        budgets=tuple(
+            one for one in all_budgets(database) if one.share >= MOST_OF_BUDGET or not one.has_room
+        ),
         held=tuple(
             (sweep_of[run_id], attempt, wait)
             for run_id, attempt in runs.placed_elsewhere(database).items()
@@ -146,7 +147,7 @@ def needs(
     every = [
         *host_needs(engine, now, has_state=has_state, unread=unread),
         *lost,
-        *map(_of_provider, found.outages),
+        *(need_of(NeedKind.PROVIDER, one.provider, outage_text(one), one.since) for one in found.outages),
         *map(_of_budget, found.budgets),
         *_of_kaggle(found.kaggle),
         *_of_jobs(found),
@@ -174,11 +175,10 @@ def outage_text(outage: ProviderOutage) -> str:
     return f"{outage.provider} {outage.answer} {since}, {waiting}{starts}"
 
 
-def budget_text(standing: BudgetStanding) -> str:
+def budget_text(budget: SharedBudget) -> str:
     """Write how much of a shared budget is used."""
-    budget = standing.budget
-    room = "" if standing.has_room else "; no more runs start"
-    return f"budget of {budget.scope} {budget.name}: {standing.in_words()} used{room}"
+    room = "" if budget.has_room else "; no more runs start"
+    return f"budget of {budget.scope} {budget.name}: {budget.in_words(budget.used)} used{room}"
 
 
 def kaggle_text(kaggle: KaggleState) -> str:
@@ -201,35 +201,33 @@ def _of_runs(group: CauseGroup) -> Need:
     )
 
 
-def _of_provider(outage: ProviderOutage) -> Need:
-    kind = NeedKind.PROVIDER
-    return Need(kind, key_of(kind, outage.provider), outage_text(outage), outage.since)
-
-
-def _of_budget(standing: BudgetStanding) -> Need:
-    kind, budget = NeedKind.SHARED_BUDGET, standing.budget
-    sweep_id = budget.name if budget.scope is BudgetScope.SWEEP else None
-    return Need(kind, key_of(kind, f"{budget.scope} {budget.name}"), budget_text(standing), sweep_id=sweep_id)
+def _of_budget(budget: SharedBudget) -> Need:
+    about, sweep_id = f"{budget.scope} {budget.name}", budget.name
+    return need_of(
+        NeedKind.SHARED_BUDGET,
+        about,
+        budget_text(budget),
+        sweep_id=sweep_id if budget.scope is BudgetScope.SWEEP else None,
+    )
 
 
 def _of_kaggle(kaggle: KaggleState) -> tuple[Need, ...]:
-    kind, text = NeedKind.KAGGLE, kaggle_text(kaggle)
-    return (Need(kind, key_of(kind, ""), text, kaggle.unreachable_since),) if text else ()
+    text = kaggle_text(kaggle)
+    return (need_of(NeedKind.KAGGLE, "", text, kaggle.unreachable_since),) if text else ()
 
 
 def _of_jobs(found: NeedFacts) -> list[Need]:
     """Return the needs of jobs that wait in a batch system for a person, by sweep."""
-    kind = NeedKind.JOB
     waiting: defaultdict[tuple[str, str, str], list[Attempt]] = defaultdict(list)
     for sweep_id, attempt, wait in found.held:
         waiting[sweep_id, wait.code, wait.text].append(attempt)
     return [
-        Need(
-            kind,
-            key_of(kind, f"{sweep_id} {code}"),
+        need_of(
+            NeedKind.JOB,
+            f"{sweep_id} {code}",
             f"{plural(len(attempts), 'job')} of {sweep_id} {'waits' if len(attempts) == 1 else 'wait'}: {why}",
             min(attempt.created_at for attempt in attempts),
-            sweep_id,
+            sweep_id=sweep_id,
         )
         for (sweep_id, code, why), attempts in waiting.items()
     ]
@@ -239,22 +237,20 @@ def _without_room(found: NeedFacts, engine: EngineStatus | None) -> list[Need]:
     """Return a need for each sweep whose queued runs ask for more than the engine's host has: they never start."""
     if engine is None or not engine.running:
         return []
-    kind = NeedKind.NO_ROOM
-    lacking = ((sweep, never_fits(sweep.conditions.resources, engine)) for sweep in found.queued_here)
+    lacking = ((sweep.id, never_fits(sweep.conditions.resources, engine)) for sweep in found.queued_here)
     return [
-        Need(
-            kind,
-            key_of(kind, sweep.id),
-            f"the runs of {sweep.id} can never start here: {why}",
-            sweep_id=sweep.id,
+        need_of(
+            NeedKind.NO_ROOM,
+            sweep_id,
+            f"the runs of {sweep_id} can never start here: {why}",
+            sweep_id=sweep_id,
         )
-        for sweep, why in lacking
+        for sweep_id, why in lacking
         if why
     ]
 
 
 def _of_dataset(dataset: Dataset) -> Need:
-    kind = NeedKind.DATASET
     text = f"data of {dataset.competition_id}: {dataset.problem_text or dataset.state}"
     about = f"{dataset.edition} {dataset.competition_id} {dataset.problem_code} {normalised(dataset.problem_text)}"
-    return Need(kind, key_of(kind, about), text, dataset.updated_at, is_bad=True)
+    return need_of(NeedKind.DATASET, about, text, dataset.updated_at, is_bad=True)

@@ -93,44 +93,28 @@ def read_standings(
     waiting = {number for number, attempt in runs.placed_elsewhere(database).items() if attempt.is_in_queue}
     found = datasets.in_state(database, DatasetState.PREPARED)
     prepared = {(one.competition_id, one.edition) for one in found}
-    return [
-        _standing(
-            database,
-            sweep,
-            counts.get(sweep.id, SweepCounts()),
-            runs.of_sweep(database, sweep.id) if members is None else members.get(sweep.id, ()),
-            waiting,
-            prepared,
-            now,
+    standings = []
+    for sweep in chosen:
+        own = runs.of_sweep(database, sweep.id) if members is None else members.get(sweep.id, ())
+        competitions, trials = sweep.spec.competitions, [trial_of(run) for run in own]
+        queued = [
+            # Runs whose data are missing let others go first.
+            ((run.competition_id, sweep.conditions.edition) not in prepared, run.position, run)
+            for run in own
+            if run.state is RunState.QUEUED
+        ]
+        standings.append(
+            SweepStanding(
+                sweep,
+                counts.get(sweep.id, SweepCounts()),
+                any_medal_of(trials, competitions),
+                interim_of(trials, competitions),
+                _tally(own, waiting),
+                end_of_sweep(database, sweep, own, now),
+                read_queued_run(database, min(queued)[2], sweep, now, own) if queued else None,
+            )
         )
-        for sweep in chosen
-    ]
-
-
-def _standing(
-    database: Database,
-    sweep: Sweep,
-    counts: SweepCounts,
-    members: Sequence[Run],
-    waiting: Container[int],
-    prepared: Container[tuple[str, str]],
-    now: float,
-) -> SweepStanding:
-    competitions, trials = sweep.spec.competitions, [trial_of(run) for run in members]
-    queued = sorted(
-        (run for run in members if run.state is RunState.QUEUED),
-        # Runs whose data are missing let others go first.
-        key=lambda run: ((run.competition_id, sweep.conditions.edition) not in prepared, run.position),
-    )
-    return SweepStanding(
-        sweep,
-        counts,
-        any_medal_of(trials, competitions),
-        interim_of(trials, competitions),
-        _tally(members, waiting),
-        end_of_sweep(database, sweep, members, now),
-        read_queued_run(database, queued[0], sweep, now, members) if queued else None,
-    )
+    return standings
 
 
 def any_medal_of(trials: Sequence[Trial], competitions: Sequence[str]) -> Cell | None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from mlebench_console.engine.runs.budgets import standings
 from mlebench_console.engine.runs.scheduling import RETRY_BACKOFF
 from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, expected_start
 from mlebench_console.foundation.conditions import HERE, Resources
@@ -203,7 +202,6 @@ def read_queued_run(
     # Where this host is full before the sweep's concurrency is reached, the sweep has the slots that it has now.
     slots = max(1, live) if sweep.conditions.placement == HERE else sweep.concurrency
     away = outages.unreachable(database)
-    shared = budgets.of_sweep(database, sweep.id)
     return QueuedRun(
         run,
         sweep,
@@ -215,7 +213,7 @@ def read_queued_run(
         dataset=datasets.find(database, run.competition_id, sweep.conditions.edition),
         unreachable=tuple(sorted(away.intersection(sweep.conditions.models.gateway))),
         full_budgets=tuple(
-            f"{one.budget.scope} {one.budget.name}" for one in standings(database, shared) if not one.has_room
+            f"{one.scope} {one.name}" for one in budgets.all_budgets(database, sweep.id) if not one.has_room
         ),
         last_start=runs.last_launch(database, sweep.id) if sweep.spec.start_ramp_seconds else None,
         now=now,
@@ -253,43 +251,38 @@ def dataset_wait(dataset: Dataset | None) -> Wait | None:
     return replace(_wait(kind, text), code=dataset.problem_code)
 
 
-@dataclass(frozen=True)
-class _JobReason:
-    short: str
-    text: str
-    needs_person: bool = False
+def _job(short: str, text: str, *, needs_person: bool = False) -> Wait:
+    return Wait(WaitKind.JOB, text, short, needs_person=needs_person)
 
 
 # Why Slurm does not run a job, by its code; other codes are shown as they are.
 _REASONS = {
-    "None": _JobReason("waits", "Slurm has not looked at it yet"),
-    "Priority": _JobReason("Priority", "other jobs go first"),
-    "Resources": _JobReason("Resources", "it is next, when resources are free"),
-    "Dependency": _JobReason("Dependency", "an earlier job of this attempt is still there"),
-    "BeginTime": _JobReason("BeginTime", "Slurm begins it again in a moment"),
-    "CONFIGURING": _JobReason("node boots", "its node is being made ready"),
-    "SUSPENDED": _JobReason("suspended", "Slurm has suspended it for other jobs", needs_person=True),
-    "STOPPED": _JobReason("suspended", "Slurm has stopped it", needs_person=True),
-    "JobHeldUser": _JobReason("held", "you hold it: scontrol release", needs_person=True),
-    "JobHeldAdmin": _JobReason("held", "an administrator holds it", needs_person=True),
-    "launch_failed_requeued_held": _JobReason("held", "its node could not begin it", needs_person=True),
-    "ReqNodeNotAvail": _JobReason(
-        "no nodes", "nodes that it may use are away or reserved", needs_person=True
-    ),
-    "PartitionDown": _JobReason("no nodes", "its partition takes no jobs now", needs_person=True),
-    "PartitionInactive": _JobReason("no nodes", "its partition takes no jobs now", needs_person=True),
-    "Licenses": _JobReason("licences", "others use the licences that it needs"),
-    "Reservation": _JobReason("reserved", "its reservation has not begun"),
+    "None": _job("waits", "Slurm has not looked at it yet"),
+    "Priority": _job("Priority", "other jobs go first"),
+    "Resources": _job("Resources", "it is next, when resources are free"),
+    "Dependency": _job("Dependency", "an earlier job of this attempt is still there"),
+    "BeginTime": _job("BeginTime", "Slurm begins it again in a moment"),
+    "CONFIGURING": _job("node boots", "its node is being made ready"),
+    "SUSPENDED": _job("suspended", "Slurm has suspended it for other jobs", needs_person=True),
+    "STOPPED": _job("suspended", "Slurm has stopped it", needs_person=True),
+    "JobHeldUser": _job("held", "you hold it: scontrol release", needs_person=True),
+    "JobHeldAdmin": _job("held", "an administrator holds it", needs_person=True),
+    "launch_failed_requeued_held": _job("held", "its node could not begin it", needs_person=True),
+    "ReqNodeNotAvail": _job("no nodes", "nodes that it may use are away or reserved", needs_person=True),
+    "PartitionDown": _job("no nodes", "its partition takes no jobs now", needs_person=True),
+    "PartitionInactive": _job("no nodes", "its partition takes no jobs now", needs_person=True),
+    "Licenses": _job("licences", "others use the licences that it needs"),
+    "Reservation": _job("reserved", "its reservation has not begun"),
 }
 # What the codes of limits of accounts and qos begin with, of which there are dozens.
 _LIMITS = ("QOS", "Assoc")
-_LIMIT = _JobReason("limit", "a limit of your account or qos is reached")
-_OWN_REASONS: dict[str, _JobReason] = {
-    OwnReason.IMAGE: _JobReason("image", "an image of its dataset is being made, once for all its runs"),
-    OwnReason.TO_SUBMIT: _JobReason("to submit", "to be submitted: this engine submits it soon"),
-    OwnReason.SUBMIT_LIMIT: _JobReason("to submit", "to be submitted: Slurm takes no more of your jobs now"),
-    OwnReason.NO_NODE: _JobReason("to submit", "to be submitted again: Slurm has no node for it now"),
-    OwnReason.AWAY: _JobReason("to submit", "to be submitted when Slurm answers again"),
+_LIMIT = _job("limit", "a limit of your account or qos is reached")
+_OWN_REASONS: dict[str, Wait] = {
+    OwnReason.IMAGE: _job("image", "an image of its dataset is being made, once for all its runs"),
+    OwnReason.TO_SUBMIT: _job("to submit", "to be submitted: this engine submits it soon"),
+    OwnReason.SUBMIT_LIMIT: _job("to submit", "to be submitted: Slurm takes no more of your jobs now"),
+    OwnReason.NO_NODE: _job("to submit", "to be submitted again: Slurm has no node for it now"),
+    OwnReason.AWAY: _job("to submit", "to be submitted when Slurm answers again"),
 }
 _HELD = frozenset({"JobHeldUser", "JobHeldAdmin", "launch_failed_requeued_held"})
 
@@ -302,16 +295,9 @@ def job_wait(attempt: Attempt) -> Wait | None:
     if code == OwnReason.STAGING:
         return _staging(attempt)
     own = _OWN_REASONS.get(code)
-    reason = own or _REASONS.get(code) or (_LIMIT if code.startswith(_LIMITS) else _JobReason(code, ""))
-    return Wait(
-        WaitKind.JOB,
-        reason.text if own or code == "None" else ": ".join(filter(None, (code, reason.text))),
-        reason.short,
-        code=code,
-        until=attempt.starts_at,
-        priority=attempt.job_priority,
-        needs_person=reason.needs_person,
-    )
+    reason = own or _REASONS.get(code) or (_LIMIT if code.startswith(_LIMITS) else _job(code, ""))
+    text = reason.text if own or code == "None" else ": ".join(filter(None, (code, reason.text)))
+    return replace(reason, text=text, code=code, until=attempt.starts_at, priority=attempt.job_priority)
 
 
 def _staging(attempt: Attempt) -> Wait:

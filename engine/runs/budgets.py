@@ -10,59 +10,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from mlebench_console.environment.gateway.orders import BudgetNotice
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import files
 from mlebench_console.foundation.clock import Clock
-from mlebench_console.foundation.conditions import MOST_OF_BUDGET, Amounts
+from mlebench_console.foundation.conditions import MOST_OF_BUDGET
 from mlebench_console.foundation.daemons import Log
 from mlebench_console.state import runs
 from mlebench_console.state.database import Database
-from mlebench_console.state.usage import budgets, model_calls
+from mlebench_console.state.usage import budgets
 from mlebench_console.state.usage.budgets import SharedBudget
 
 # Directories may be on a network file system, and there may be thousands: what has not changed is repeated rarely.
 _REPEAT_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class BudgetStanding:
-    """How much of a shared budget is used by the calls that have ended."""
-
-    budget: SharedBudget
-    used: Amounts
-
-    @property
-    def share(self) -> float:
-        """The used share of the unit that is nearest to its limit."""
-        return self.used.share_of(self.budget)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether it is not used up, so that runs may start and call models."""
-        return self.share < 1
-
-    def document(self) -> dict[str, Any]:
-        """Return it as it stands in JSON documents."""
-        return {**asdict(self), "share": self.share, "has_room": self.has_room}
-
-    def in_words(self) -> str:
-        """Return how much is used of each limited unit."""
-        return self.budget.in_words(self.used)
-
-
-def standings(database: Database, known: Sequence[SharedBudget] | None = None) -> list[BudgetStanding]:
-    """Compute how much of some shared budgets is used; by default, of all."""
-    found = []
-    for budget in budgets.all_budgets(database) if known is None else known:
-        members = budgets.sweeps_of(database, budget.scope, budget.name)
-        used = (model_calls.amounts_of_sweep(database, sweep_id) for sweep_id in members)
-        found.append(BudgetStanding(budget, sum(used, Amounts())))
-    return found
 
 
 class SharedBudgets:
@@ -84,29 +47,28 @@ class SharedBudgets:
 
     def notice_for(self, sweep_id: str) -> BudgetNotice | None:
         """Return the notice for a new attempt; None where its sweep shares no budget."""
-        return self._notice(standings(self._database, budgets.of_sweep(self._database, sweep_id)))
+        return self._notice(budgets.all_budgets(self._database, sweep_id))
 
     def step(self) -> None:
         """Add up what is used, record what has been reached, and write the notices that changed or are old."""
-        found = standings(self._database)
-        by_sweep: defaultdict[str, list[BudgetStanding]] = defaultdict(list)
-        for standing in found:
-            self._report(standing)
-            for sweep_id in budgets.sweeps_of(self._database, standing.budget.scope, standing.budget.name):
-                by_sweep[sweep_id].append(standing)
+        by_sweep: defaultdict[str, list[SharedBudget]] = defaultdict(list)
+        for budget in budgets.all_budgets(self._database):
+            self._report(budget)
+            for sweep_id in budgets.sweeps_of(self._database, budget.scope, budget.name):
+                by_sweep[sweep_id].append(budget)
         self._used_up = frozenset(
             sweep_id for sweep_id, shared in by_sweep.items() if not all(one.has_room for one in shared)
         )
         self._write_notices(by_sweep)
 
-    def _notice(self, shared: Sequence[BudgetStanding]) -> BudgetNotice | None:
+    def _notice(self, shared: Sequence[SharedBudget]) -> BudgetNotice | None:
         if not shared:
             return None
-        used_up = [f"the {one.budget.scope} {one.budget.name}" for one in shared if not one.has_room]
-        in_money = any(one.budget.usd is not None for one in shared)
+        used_up = [f"the {one.scope} {one.name}" for one in shared if not one.has_room]
+        in_money = any(one.usd is not None for one in shared)
         return BudgetNotice(self._clock.now(), " and ".join(used_up), in_money)
 
-    def _write_notices(self, by_sweep: Mapping[str, Sequence[BudgetStanding]]) -> None:
+    def _write_notices(self, by_sweep: Mapping[str, Sequence[SharedBudget]]) -> None:
         """Write the notices of the live attempts, and remove those of budgets that were removed."""
         written, self._written = self._written, {}
         unwritable, self._unwritable = self._unwritable, set()
@@ -130,16 +92,14 @@ class SharedBudgets:
             else:
                 self._written[attempt] = notice
 
-    def _report(self, standing: BudgetStanding) -> None:
+    def _report(self, budget: SharedBudget) -> None:
         """Record an event at 80 % of a budget and one when it is used up, each once until the budget is changed."""
-        budget, share = standing.budget, standing.share
+        share, used = budget.share, budget.in_words(budget.used)
         reached = 1.0 if share >= 1 else MOST_OF_BUDGET if share >= MOST_OF_BUDGET else 0.0
         if reached > budget.told:
-            text = f"{share:.0%} of its budget of model calls is used: {standing.in_words()}"
+            text = f"{share:.0%} of its budget of model calls is used: {used}"
             if reached == 1.0:
-                text = (
-                    f"its budget of model calls is used up: {standing.in_words()}; no more of its runs start"
-                )
+                text = f"its budget of model calls is used up: {used}; no more of its runs start"
             budgets.note_told(self._database, budget, reached, text, now=self._clock.now())
 
 

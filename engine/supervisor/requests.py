@@ -39,7 +39,6 @@ from mlebench_console.engine.requests import (
     read_request,
 )
 from mlebench_console.engine.runs import launching
-from mlebench_console.engine.runs.budgets import standings
 from mlebench_console.engine.sweeps.checks import (
     HostCapacity,
     LaunchChecks,
@@ -371,8 +370,7 @@ class RequestDispatcher:
         """Queue excused runs again in those of some sweeps whose budgets all have room; return how many runs."""
         queued = 0
         for sweep_id in sweep_ids:
-            shared = budgets.of_sweep(self._database, sweep_id)
-            has_room = all(one.has_room for one in standings(self._database, shared))
+            has_room = all(one.has_room for one in budgets.all_budgets(self._database, sweep_id))
             if not has_room or sweeps.get(self._database, sweep_id).state is SweepState.STOPPED:
                 continue
             for run in runs.failed(self._database, sweep_id, FailureClass.BUDGET):

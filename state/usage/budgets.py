@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Any
 
-from mlebench_console.foundation.conditions import Budget
+from mlebench_console.foundation.conditions import Amounts, Budget
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import EventKind, ExperimentBudget
+from mlebench_console.state.usage import model_calls
 
 
 class BudgetScope(StrEnum):
@@ -20,7 +22,7 @@ class BudgetScope(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SharedBudget(Budget):
-    """A budget that several runs share.
+    """A budget that several runs share, and how much of it is used by the calls that have ended.
 
     Attributes:
         name: of the sweep or the experiment.
@@ -30,26 +32,40 @@ class SharedBudget(Budget):
     scope: BudgetScope
     name: str
     told: float = 0.0
+    used: Amounts = Amounts()  # noqa: RUF009 - it is immutable
+
+    @property
+    def share(self) -> float:
+        """The used share of the unit that is nearest to its limit."""
+        return self.used.share_of(self)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it is not used up, so that runs may start and call models."""
+        return self.share < 1
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it stands in JSON documents."""
+        budget = asdict(self)
+        used = budget.pop("used")
+        return {"budget": budget, "used": used, "share": self.share, "has_room": self.has_room}
 
 
-def all_budgets(database: Database) -> list[SharedBudget]:
-    """Read all budgets."""
-    return database.records(SharedBudget, "SELECT * FROM budgets ORDER BY scope, name")
+def all_budgets(database: Database, sweep_id: str | None = None) -> list[SharedBudget]:
+    """Read all budgets, or those that a sweep's runs share: its own, and those of its experiments."""
+    found = []
+    for budget in database.records(SharedBudget, "SELECT * FROM budgets ORDER BY scope, name"):
+        members = sweeps_of(database, budget.scope, budget.name)
+        if sweep_id is None or sweep_id in members:
+            used = (model_calls.amounts_of_sweep(database, member) for member in members)
+            found.append(replace(budget, used=sum(used, Amounts())))
+    return found
 
 
 def of_group(database: Database, scope: BudgetScope, name: str) -> Budget:
     """Read the limits of a sweep or an experiment, which may be none."""
     found = database.record(Budget, "SELECT * FROM budgets WHERE scope = ? AND name = ?", (scope, name))
     return Budget() if found is None else found
-
-
-def of_sweep(database: Database, sweep_id: str) -> list[SharedBudget]:
-    """Read the budgets that a sweep's runs share: its own, and those of its experiments."""
-    return [
-        budget
-        for budget in all_budgets(database)
-        if sweep_id in sweeps_of(database, budget.scope, budget.name)
-    ]
 
 
 def sweeps_of(database: Database, scope: BudgetScope, name: str) -> tuple[str, ...]:
