@@ -267,23 +267,18 @@ def save_filter(config_file: Path, name: str, text: str | None) -> None:
     Raises:
         UsageProblem: it can't be saved.
     """
-    if text is not None:
-        _check_filter(name, text)
-    write_value(config_file, FILTERS, name, text)
-
-
-def _check_filter(name: str, text: str) -> None:
-    if not _FILTER_NAME.fullmatch(name):
+    if text is not None and not _FILTER_NAME.fullmatch(name):
         raise UsageProblem(
             f"'{name}' is not a valid name of a filter",
             "",
             "Use letters, digits, '.', '_', '+' and '-', at most 40.",
         )
-    if not text.strip() or not text.isprintable() or len(text) > _LONGEST_FILTER:
+    if text is not None and not (text.strip() and text.isprintable() and len(text) <= _LONGEST_FILTER):
         raise UsageProblem(
             f"the filter '{name}' can't be saved",
             f"it must have 1 to {_LONGEST_FILTER} printable characters",
         )
+    write_value(config_file, FILTERS, name, text)
 
 
 # Tables that are read elsewhere, whose keys are chosen by operators.

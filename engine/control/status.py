@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlebench_console.engine.places import Places
@@ -110,9 +109,6 @@ class EngineStatus:
         return self.heartbeat_at is not None and now - self.heartbeat_at > SILENT_SECONDS
 
 
-_NAMES = frozenset(field.name for field in fields(EngineStatus))
-
-
 def lock_path(places: Places) -> Path:
     """Return the file that a running engine has locked."""
     return places.state_dir / protocol.ENGINE_LOCK
@@ -130,21 +126,18 @@ def status_path(places: Places) -> Path:
 
 def status(places: Places) -> EngineStatus:
     """Read the engine's status, with one file read and one test of a lock."""
+    import msgspec  # imported here, because the console's first frame does not need it
+
     running = locks.is_held(lock_path(places))
     try:
-        values = json.loads(status_path(places).read_bytes())
+        found = msgspec.json.decode(status_path(places).read_bytes(), type=EngineStatus)
     except FileNotFoundError:
         return EngineStatus(running=running)
-    except (OSError, ValueError) as error:
+    except (OSError, msgspec.MsgspecError) as error:
         raise StateProblem(
             f"{status_path(places)} can't be read", str(error), "Remove it; a running engine writes it again."
         ) from error
-    known = {name: value for name, value in values.items() if name in _NAMES}
-    known["problems"] = tuple(known.get("problems", ()))
-    known["gpu_uses"] = tuple(
-        GpuUse(**(one | {"attempts": tuple(one["attempts"])})) for one in known.get("gpu_uses", ())
-    )
-    return EngineStatus(**(known | {"running": running}))
+    return replace(found, running=running)
 
 
 def publish(places: Places, current: EngineStatus) -> None:

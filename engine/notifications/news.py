@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlebench_console.engine.settings import NotificationKind
+from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
     from mlebench_console.engine.needs.need import Need
@@ -54,16 +55,6 @@ class SeenNews:
     host: tuple[str, ...] = ()
     causes: dict[str, NotifiedCause] = field(default_factory=dict)
 
-    @classmethod
-    def from_document(cls, values: Mapping[str, Any]) -> SeenNews:
-        """Read it from its JSON document.
-
-        Raises:
-            ValueError, KeyError, TypeError: the document is not valid.
-        """
-        causes = {key: NotifiedCause(**cause) for key, cause in values["causes"].items()}
-        return cls(int(values["event"]), dict(values["idle"]), tuple(values["host"]), causes)
-
 
 def everything_until_now(database: Database) -> SeenNews:
     """Return everything that has happened so far as seen."""
@@ -104,7 +95,7 @@ def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[New
         if now - cause.at < GROUPING_SECONDS:
             continue
         if cause.more:
-            found.append(News(NotificationKind.FAILED, f"{_more_runs(cause.more)}: {cause.text}"))
+            found.append(News(NotificationKind.FAILED, f"{plural(cause.more, 'more run')}: {cause.text}"))
             causes[key] = replace(cause, at=now, more=0)
         else:
             del causes[key]
@@ -206,10 +197,6 @@ def _in_common(events: Sequence[Event]) -> str:
     if isinstance(failed, RunFailed) and failed.problem is not None:
         return f"{failed.failure_class}: {failed.problem.words}"
     return events[0].text
-
-
-def _more_runs(count: int) -> str:
-    return f"{count:,} more {'run' if count == 1 else 'runs'}"
 
 
 def in_short(found: Iterable[News]) -> str:

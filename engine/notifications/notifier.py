@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+
+import msgspec
 
 from mlebench_console.engine.needs.need import Need
 from mlebench_console.engine.notifications import news
@@ -177,8 +178,8 @@ class Notifier:
     def _read_note(self) -> SeenNews:
         """Return what was notified before; without a note, everything that has happened so far."""
         try:
-            return SeenNews.from_document(json.loads(self._note.read_bytes()))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return msgspec.json.decode(self._note.read_bytes(), type=SeenNews)
+        except (OSError, msgspec.MsgspecError):
             return news.everything_until_now(self._database)
 
     def _keep(self, seen: SeenNews) -> None:

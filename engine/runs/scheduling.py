@@ -58,23 +58,15 @@ class Free:
         return replace(left, gpus={} if demand.gpus else self.gpus)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A run to start, with the devices that it gets."""
-
-    run_id: int
-    gpu_uuids: tuple[str, ...] = ()
-
-
-def choose(demands: list[Demand], *, free: Free, at_most: int) -> list[Choice]:
-    """Choose the runs to start, in order.
+def choose(demands: list[Demand], *, free: Free, at_most: int) -> list[tuple[int, tuple[str, ...]]]:
+    """Choose the runs to start, in order, each with the devices that it gets.
 
     The highest priority goes first; among equals, each slot goes to the sweep that uses the smallest share of its own
     concurrency, so that no sweep waits for another to end. A sweep of lower priority gets only what those above it
     leave. A run that lacks a resource reserves what it needs until all of it is free: otherwise smaller runs would
     start before it for ever.
     """
-    chosen: list[Choice] = []
+    chosen: list[tuple[int, tuple[str, ...]]] = []
     taken = dict.fromkeys((demand.sweep_id for demand in demands), 0)
     waiting: set[str] = set()
     while len(chosen) < at_most:
@@ -94,7 +86,7 @@ def choose(demands: list[Demand], *, free: Free, at_most: int) -> list[Choice]:
             free = free.reserving(first)
             continue
         free = free.without(first, devices)
-        chosen.append(Choice(first.ready[taken[first.sweep_id]], devices))
+        chosen.append((first.ready[taken[first.sweep_id]], devices))
         taken[first.sweep_id] += 1
     return chosen
 

@@ -18,7 +18,6 @@ from mlebench_console.engine.runs import launching
 from mlebench_console.engine.runs.budgets import SharedBudgets
 from mlebench_console.engine.runs.scheduling import (
     RETRY_BACKOFF,
-    Choice,
     Demand,
     Free,
     GpuPool,
@@ -158,13 +157,13 @@ class Starter:
         ]
         self._start_all(choose(demands, free=Free(math.inf, math.inf, {}), at_most=at_most))
 
-    def _start_all(self, choices: Iterable[Choice]) -> None:
+    def _start_all(self, chosen: Iterable[tuple[int, tuple[str, ...]]]) -> None:
         """Start what was chosen, but nothing more of a sweep that one of its runs has paused."""
-        for choice in choices:
-            run = runs.get(self._database, choice.run_id)
+        for run_id, gpu_uuids in chosen:
+            run = runs.get(self._database, run_id)
             sweep = sweeps.get(self._database, run.sweep_id)
             if sweep.state is SweepState.ACTIVE:
-                self._start(sweep, run, choice.gpu_uuids)
+                self._start(sweep, run, gpu_uuids)
 
     def _demand(self, sweep: Sweep, live: int) -> Demand:
         room = self._ramp.may_start(sweep, min(max(0, sweep.concurrency - live), _MOST_STARTS_A_STEP))

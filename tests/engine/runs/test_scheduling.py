@@ -8,7 +8,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench_console.engine.runs.scheduling import Choice, Demand, Free
+from mlebench_console.engine.runs.scheduling import Demand, Free
 from mlebench_console.engine.runs.scheduling import choose as choose_runs
 
 
@@ -21,7 +21,7 @@ def demand(
 def choose(demands: list[Demand], *, free_cpus: float, at_most: int) -> list[int]:
     """Choose where no run takes a GPU."""
     chosen = choose_runs(demands, free=Free(free_cpus, inf, {}), at_most=at_most)
-    return [choice.run_id for choice in chosen]
+    return [run_id for run_id, _gpu_uuids in chosen]
 
 
 def test_a_sweep_starts_its_runs_in_their_order_up_to_its_concurrency() -> None:
@@ -88,13 +88,13 @@ def test_no_choice_ever_oversteps_a_bound(wanted: list[Demand], free: float, at_
 def test_gpus_are_leased_with_the_slots_and_bound_what_starts() -> None:
     wants = replace(demand("a", range(4)), gpus=1)
     chosen = choose_runs([wants], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 1.0}), at_most=9)
-    assert chosen == [Choice(0, ("GPU-a",)), Choice(1, ("GPU-b",))]
+    assert chosen == [(0, ("GPU-a",)), (1, ("GPU-b",))]
 
 
 def test_several_runs_share_a_gpu_only_if_the_operator_says_so() -> None:
     sharing = replace(demand("a", range(4)), gpus=1, gpu_share=0.5)
     chosen = choose_runs([sharing], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 0.5}), at_most=9)
-    assert [choice.gpu_uuids for choice in chosen] == [("GPU-b",), ("GPU-a",), ("GPU-a",)]
+    assert [gpu_uuids for _run_id, gpu_uuids in chosen] == [("GPU-b",), ("GPU-a",), ("GPU-a",)]
 
 
 def test_all_gpus_are_waited_for() -> None:
@@ -102,4 +102,4 @@ def test_all_gpus_are_waited_for() -> None:
     assert choose_runs([everything], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 0.5}), at_most=9) == []
     assert choose_runs([everything], free=Free(9, inf, {}), at_most=9) == []
     chosen = choose_runs([everything], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 1.0}), at_most=9)
-    assert chosen == [Choice(0, ("GPU-a", "GPU-b"))]
+    assert chosen == [(0, ("GPU-a", "GPU-b"))]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlebench_console.engine.runs.scheduling import Choice, Demand, Free, choose
+from mlebench_console.engine.runs.scheduling import Demand, Free, choose
 
 _EPSILON = 1e-6
 
@@ -29,7 +29,7 @@ class Campaign:
     sweeps: list[Demand]
     lasts: dict[int, int]
     now: int = 0
-    live: list[tuple[int, int, str, Choice]] = field(default_factory=list)
+    live: list[tuple[int, int, str, tuple[str, ...]]] = field(default_factory=list)
     started: dict[int, int] = field(default_factory=dict)
     order: list[tuple[int, str]] = field(default_factory=list)
 
@@ -50,10 +50,10 @@ class Campaign:
 
     def free(self) -> Free:
         known = {sweep.sweep_id: sweep for sweep in self.sweeps}
-        live = [(known[name], choice) for _, _, name, choice in self.live]
+        live = [(known[name], gpu_uuids) for _, _, name, gpu_uuids in self.live]
         gpus = dict.fromkeys(self.host.gpus, 1.0)
-        for sweep, choice in live:
-            for uuid in choice.gpu_uuids:
+        for sweep, gpu_uuids in live:
+            for uuid in gpu_uuids:
                 gpus[uuid] -= sweep.gpu_share
         return Free(
             self.host.cpus - sum(sweep.cpus for sweep, _ in live),
@@ -75,12 +75,12 @@ class Campaign:
     def _start(self) -> None:
         whose = {run: sweep.sweep_id for sweep in self.sweeps for run in sweep.ready}
         while chosen := choose(self.demands(), free=self.free(), at_most=3):
-            for choice in chosen:
-                name = whose[choice.run_id]
-                self.started[choice.run_id] = self.now
+            for run_id, gpu_uuids in chosen:
+                name = whose[run_id]
+                self.started[run_id] = self.now
                 self.order.append((self.now, name))
-                ends = self.now + self.lasts[choice.run_id]
-                heapq.heappush(self.live, (ends, choice.run_id, name, choice))
+                ends = self.now + self.lasts[run_id]
+                heapq.heappush(self.live, (ends, run_id, name, gpu_uuids))
 
     def _check(self) -> None:
         free, counts = self.free(), self.counts()
