@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +21,7 @@ from mlebench_console.foundation import files
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode, ProblemSubject
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage.outages import AttemptOutage
 
 Meaning = TypeVar("Meaning")
 
@@ -116,44 +117,13 @@ def last_lines(log: Path) -> str:
     return "\n".join(text.split("\n")[-_LOG_LINES:])
 
 
-@dataclass(frozen=True)
-class ProviderFailure:
-    """An agent's last model calls failed or were rate-limited, as its gateway has measured.
-
-    Attributes:
-        provider: its name.
-        text: which provider did what.
-        figures: how many calls, and when.
-        is_outside: whether the agent cannot have caused it.
-    """
-
-    provider: str
-    text: str
-    figures: str
-    is_outside: bool
-
-
-@dataclass(frozen=True)
-class Suspicion:
-    """A problem that may have ended an agent, by its gateway's records or its log.
-
-    Attributes:
-        evidence: the figures or the line of the log behind it, or empty.
-        provider: the provider of models that it is about.
-    """
-
-    problem: ProblemCode
-    evidence: str = ""
-    provider: str = ""
-
-
 def classify(
     ended: Ending,
     last_lines: str,
     *,
     isolated: bool | None = True,
     over_budget: bool = False,
-    provider: ProviderFailure | None = None,
+    outage: AttemptOutage | None = None,
     evicted: ProblemCode | None = None,
 ) -> Conclusion | Failure:
     """Decide what an attempt's end means, from facts of the host; its log can only make a failure suspected.
@@ -166,7 +136,7 @@ def classify(
         last_lines: of its log.
         isolated: whether the agent could not reach the process that watches it; None where it never started.
         over_budget: whether model calls were refused because its budget was used up.
-        provider: why its last model calls failed; None where they were answered.
+        outage: that its last model calls have met; None where they were answered.
         evicted: the problem of its batch system that ended its job: other jobs took its place, or its node failed. No
             agent can bring that about.
     """
@@ -188,14 +158,13 @@ def classify(
     # A sandboxed agent can't change the gateway's record, but it can provoke what a provider answers: call until it is
     # rate-limited (429), or send requests that make the provider fail (5xx). It can't make the provider's address
     # refuse connections. So only that counts as infrastructure; the rest is suspected.
-    if provider is not None and provider.is_outside and isolated is not False and _ended_badly(ended):
-        return Failure(
-            FailureClass.INFRASTRUCTURE,
-            provider.text,
-            provider.figures,
-            problem=ProblemCode.PROVIDER_AWAY,
-            subject=ProblemSubject(provider=provider.provider),
-        )
+    # A single call may fail by a short network error, which an agent has to cope with.
+    is_outside = outage is not None and outage.is_unreachable and outage.confirmed
+    about = ProblemSubject(provider="" if outage is None else outage.provider)
+    if outage is not None and is_outside and isolated is not False and _ended_badly(ended):
+        text, figures = _in_words(outage, ended.ended_at)
+        problem = ProblemCode.PROVIDER_AWAY
+        return Failure(FailureClass.INFRASTRUCTURE, text, figures, problem=problem, subject=about)
     if ended.submission_sequence is not None:
         return Conclusion.GRADED
     if ended.submission_too_large:
@@ -205,28 +174,35 @@ def classify(
         return replace(
             failure, kind=FailureClass.BUDGET, text=f"its budget of model calls was used up: {failure.text}"
         )
-    if isinstance(failure, Failure) and (found := suspicion(ended, last_lines, provider)):
-        return replace(
-            failure,
-            suspected=found.problem,
-            subject=ProblemSubject(provider=found.provider),
-            evidence=found.evidence or failure.evidence,
-        )
+    if isinstance(failure, Failure) and (found := suspicion(ended, last_lines, outage)):
+        suspected, evidence = found
+        return replace(failure, suspected=suspected, subject=about, evidence=evidence or failure.evidence)
     return failure
 
 
-def suspicion(ended: Ending, last_lines: str, provider: ProviderFailure | None = None) -> Suspicion | None:
-    """Return what of the infrastructure may have ended an agent, by its gateway's records or its log."""
+def suspicion(
+    ended: Ending, last_lines: str, outage: AttemptOutage | None = None
+) -> tuple[ProblemCode, str] | None:
+    """Return what of the infrastructure may have ended an agent, and the figures or the line of its log behind that."""
     reason = EndReason(ended.reason)
-    if provider is not None and (_ended_badly(ended) or reason in _WAITED):
-        evidence = f"{provider.text}\n{provider.figures}"
-        return Suspicion(ProblemCode.PROVIDER_AWAY, evidence, provider.provider)
+    if outage is not None and (_ended_badly(ended) or reason in _WAITED):
+        return ProblemCode.PROVIDER_AWAY, "\n".join(_in_words(outage, ended.ended_at))
     if not _ended_badly(ended):
         return None
     if reason is EndReason.LOST:
-        return Suspicion(ProblemCode.SANDBOX_LOST)
-    found = _find(_SUSPECTED, last_lines)
-    return None if found is None else Suspicion(*found)
+        return ProblemCode.SANDBOX_LOST, ""
+    return _find(_SUSPECTED, last_lines)
+
+
+def _in_words(outage: AttemptOutage, ended_at: float) -> tuple[str, str]:
+    """Return which provider did what to an agent's last model calls, and how many these are, and when."""
+    calls = "its last call" if outage.calls == 1 else f"its last {outage.calls:,} calls"
+    first, last = (max(0.0, ended_at - at) for at in (outage.since, outage.last_at))
+    figures = (
+        f"{calls} to {outage.provider} failed, {first:,.0f} s to {last:,.0f} s before its end, of these"
+        f" {outage.unreachable:,} without a connection"
+    )
+    return f"the provider {outage.provider} {outage.answer} ({calls})", figures
 
 
 def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from mlebench_console.engine.options.sweep import RELAUNCH
 from mlebench_console.engine.placements import AttemptStatus, Placements
 from mlebench_console.engine.placements.model import Lost
 from mlebench_console.engine.runs import launching
-from mlebench_console.engine.runs.failures import Conclusion, ProviderFailure, classify, last_lines, suspicion
+from mlebench_console.engine.runs.failures import Conclusion, classify, last_lines, suspicion
 from mlebench_console.environment.container.output import Ending, ServiceRestarted
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.container.traffic import Traffic
@@ -254,7 +255,7 @@ class Intake:
     def _take_events(self, attempt: Attempt, folder: Path, status: AttemptStatus) -> None:
         path = folder / protocol.EVENTS
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
-        size = status.events_bytes if status.heartbeat is not None else max(_size(path), status.events_bytes)
+        size = _known_size(path, status.events_bytes, status)
         for lines in _added(path, offset, size):
             with self._database.transaction():
                 for line in lines.values:
@@ -387,8 +388,11 @@ class Intake:
         if status.heartbeat is not None and not status.heartbeat.has_traffic:
             return
         path = folder / protocol.TRAFFIC
-        written = _written_at(path)
-        if written is None or self._traffic_times.get(attempt.id) == written:
+        try:
+            written = os.lstat(path).st_mtime_ns
+        except FileNotFoundError:
+            return
+        if self._traffic_times.get(attempt.id) == written:
             return
         hosts = protocol.read(path, Traffic).hosts
         network_use.set_use(
@@ -404,11 +408,7 @@ class Intake:
         """Count the model calls that have ended since the last time."""
         path = folder / protocol.MODEL_CALLS
         offset = model_calls.offset(self._database, attempt.id)
-        size = (
-            status.model_calls_bytes
-            if status.heartbeat is not None
-            else max(_size(path), status.model_calls_bytes)
-        )
+        size = _known_size(path, status.model_calls_bytes, status)
         if size <= offset:
             return
         order = protocol.read(folder / protocol.ORDER, Order)
@@ -440,23 +440,6 @@ class Intake:
                     attempt_id=attempt.id,
                     most=1,
                 )
-
-    def _provider_failure(self, attempt: Attempt, ended_at: float) -> ProviderFailure | None:
-        """Return why an agent's last model calls before its end failed; None where they were answered."""
-        for met in outages.met_at_last(self._database, attempt.id):
-            if ended_at - met.last_at > _PROVIDER_SECONDS:
-                continue
-            calls = "its last call" if met.calls == 1 else f"its last {met.calls:,} calls"
-            first, last = (max(0.0, ended_at - at) for at in (met.since, met.last_at))
-            return ProviderFailure(
-                met.provider,
-                f"the provider {met.provider} {met.answer} ({calls})",
-                f"{calls} to {met.provider} failed, {first:,.0f} s to {last:,.0f} s before its end, of these"
-                f" {met.unreachable:,} without a connection",
-                # A single call may fail by a short network error, which an agent has to cope with.
-                is_outside=met.is_unreachable and met.confirmed,
-            )
-        return None
 
     def _note_budget(
         self, attempt: Attempt, order: Order, before: Sequence[ModelUse], calls: Sequence[ModelCall]
@@ -509,15 +492,11 @@ class Intake:
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
             isolated = runs.attempt(self._database, attempt.id).isolated
             over_budget = any(events.has(self._database, attempt, kind) for kind in _OVER_BUDGET)
-            provider = self._provider_failure(attempt, ending.ended_at)
+            met = outages.met_at_last(self._database, attempt.id)
+            outage = next((one for one in met if ending.ended_at - one.last_at <= _PROVIDER_SECONDS), None)
             evicted = None if status.ended is None else status.ended.problem
             match classify(
-                ending,
-                tail,
-                isolated=isolated,
-                over_budget=over_budget,
-                provider=provider,
-                evicted=evicted,
+                ending, tail, isolated=isolated, over_budget=over_budget, outage=outage, evicted=evicted
             ):
                 case Conclusion.STOPPED:
                     transitions.stopped(self._database, run.id, by=_stopped_by(folder), now=now)
@@ -530,8 +509,7 @@ class Intake:
                         self._database, attempt.id, Outcome.INVALID, now=now, why=ending.submission_problem
                     )
                 case Conclusion.GRADED:
-                    found = suspicion(ending, tail, provider)
-                    suspected = None if found is None else found.problem
+                    suspected, _evidence = suspicion(ending, tail, outage) or (None, "")
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
                     excused = failure.kind is FailureClass.BUDGET and self._is_excused(run, attempt)
@@ -556,15 +534,11 @@ class Intake:
             return protocol.read(folder / protocol.EXIT, Ending)
         except protocol.DamagedRecord as damage:
             self._log(f"{folder}: the end is read from {protocol.EVENTS}", damage)
-        ending = None
-        offset = -1
-        lines = jsonlines.read(folder / protocol.EVENTS)
-        while lines.offset > offset:
-            offset = lines.offset
+        ending, path = None, folder / protocol.EVENTS
+        for lines in _added(path, 0, sys.maxsize):
             for line in lines.values:
                 event = protocol.event_from_line(line)
                 ending = event if isinstance(event, Ending) else ending
-            lines = jsonlines.read(folder / protocol.EVENTS, offset)
         if ending is None:
             raise _Lost(f"{protocol.EXIT} is damaged, and nothing else says how it ended")
         return ending
@@ -652,11 +626,9 @@ def _stopped_by(folder: Path) -> str:
     return stop.by if stop else "the host"
 
 
-def _written_at(path: Path) -> int | None:
-    try:
-        return os.lstat(path).st_mtime_ns
-    except FileNotFoundError:
-        return None
+def _known_size(path: Path, at_least: int, status: AttemptStatus) -> int:
+    """Return the size that a file is known to have; one whose runner sends heartbeats is not looked at."""
+    return at_least if status.heartbeat is not None else max(_size(path), at_least)
 
 
 def _size(path: Path) -> int:

@@ -6,11 +6,12 @@ import time
 
 import pytest
 
-from mlebench_console.engine.runs.failures import Conclusion, ProviderFailure, classify
+from mlebench_console.engine.runs.failures import Conclusion, classify
 from mlebench_console.environment.container.output import Ending, HostProblem
 from mlebench_console.foundation.problem_codes import ProblemCode
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage.outages import AttemptOutage
 
 FULL_DISK = HostProblem(ProblemCode.DISK_FULL, "the host's disk is full")
 LOST_GPU = HostProblem(ProblemCode.GPU_LOST, "the driver does not find GPU-a any more", ("GPU-a",))
@@ -185,30 +186,28 @@ def test_an_agent_left_without_models_has_failed_for_its_budget(end: Ending, kin
 
 
 def test_a_provider_without_any_connection_is_infrastructure_and_one_that_refuses_is_suspected() -> None:
-    away = ProviderFailure(
-        "openai", "the provider openai can't be reached", "its last 3 calls", is_outside=True
-    )
-    busy = ProviderFailure("openai", "the provider openai answers 429", "its last 5 calls", is_outside=False)
-    shown = classify(ended(code=1, submission_sequence=1), "", provider=away)
+    away = AttemptOutage("openai", 0, 3, 3, 1.0, 2.0, confirmed=True)
+    busy = AttemptOutage("openai", 429, 5, 0, 1.0, 2.0, confirmed=True)
+    shown = classify(ended(code=1, submission_sequence=1), "", outage=away)
     assert isinstance(shown, Failure)
-    assert (shown.kind, shown.text) == (FailureClass.INFRASTRUCTURE, away.text)
-    assert (shown.evidence, shown.problem) == (away.figures, ProblemCode.PROVIDER_AWAY)
+    assert shown.kind is FailureClass.INFRASTRUCTURE
+    assert shown.text == "the provider openai can't be reached (its last 3 calls)"
+    assert shown.evidence.endswith("before its end, of these 3 without a connection")
+    assert shown.problem is ProblemCode.PROVIDER_AWAY
     assert shown.subject.provider == "openai"
-    suspected = classify(ended(code=1), "ValueError", provider=busy)
+    suspected = classify(ended(code=1), "ValueError", outage=busy)
     assert isinstance(suspected, Failure)
     assert (suspected.kind, suspected.suspected) == (FailureClass.CRASH, ProblemCode.PROVIDER_AWAY)
-    assert busy.text in suspected.evidence and suspected.subject.provider == "openai"
-    waited = classify(ended("deadline", None), "", provider=away)
+    assert "answers 429 (its last 5 calls)" in suspected.evidence and suspected.subject.provider == "openai"
+    waited = classify(ended("deadline", None), "", outage=away)
     assert isinstance(waited, Failure)
     assert (waited.kind, waited.suspected) == (FailureClass.TIMEOUT, ProblemCode.PROVIDER_AWAY)
-    assert classify(ended(), "", provider=away) is Conclusion.NO_SUBMISSION
+    assert classify(ended(), "", outage=away) is Conclusion.NO_SUBMISSION
 
 
 def test_an_agent_without_a_sandbox_can_only_make_an_outage_of_its_provider_suspected() -> None:
-    away = ProviderFailure(
-        "openai", "the provider openai can't be reached", "its last 3 calls", is_outside=True
-    )
-    verdict = classify(ended(code=1), "", isolated=False, provider=away)
+    away = AttemptOutage("openai", 0, 3, 3, 1.0, 2.0, confirmed=True)
+    verdict = classify(ended(code=1), "", isolated=False, outage=away)
     assert isinstance(verdict, Failure)
     assert (verdict.kind, verdict.suspected) == (FailureClass.CRASH, ProblemCode.PROVIDER_AWAY)
 
