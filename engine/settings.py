@@ -185,6 +185,11 @@ class SlurmProfile:
     staging: Literal["direct", "copy", "squashfs"] = "direct"
     staging_mb_per_second: _Positive = 50.0
 
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The partitions by name; empty where the cluster's default is used."""
+        return tuple(filter(None, self.partition.split(",")))
+
 
 AnyTable = TypeVar("AnyTable", bound=SettingsTable)
 

@@ -20,6 +20,7 @@ from mlebench_console.engine.checks import Check, Health, failed
 from mlebench_console.engine.layout import dataset_folder, is_prepared
 from mlebench_console.engine.placements.commands import (
     Job,
+    JobEstimate,
     NoAccounting,
     Partition,
     SlurmAway,
@@ -52,26 +53,6 @@ _TRIED_NAME = "mlebench-check"
 _ANSWER_SECONDS = 30.0
 _SMALL = RunConditions(300.0, resources=Resources(memory_bytes=256 << 20))
 _SMALL_WITH_GPU = replace(_SMALL, resources=replace(_SMALL.resources, gpus=1))
-
-
-@dataclass(frozen=True)
-class JobEstimate:
-    """Slurm's estimate for a sweep's longest job, which is not submitted.
-
-    Attributes:
-        job_seconds: the time limit of the job.
-        limit_seconds: the time limit of its partition; None without one.
-        starts_at: when it would start if it was submitted now; None where Slurm does not say.
-        node: where it would start.
-        message: Slurm's own.
-    """
-
-    partition: str
-    job_seconds: float
-    limit_seconds: float | None
-    starts_at: float | None
-    node: str
-    message: str
 
 
 @dataclass(frozen=True)
@@ -152,11 +133,11 @@ def _estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
             "Give a lower --hours, or another partition in its table of config.toml.",
         )
     _require_account(commands, profile)
-    start = commands.try_out(job_options_of(spec.conditions, profile, staging))
-    message = start.message
+    found = commands.try_out(job_options_of(spec.conditions, profile, staging))
     if wanted and not any(one.has_nodes for one in wanted.values()):
-        message = "jobs would wait: no node of the partition takes any now"
-    return JobEstimate(start.partition or profile.partition, needed, limit, start.at, start.node, message)
+        found = replace(found, message="jobs would wait: no node of the partition takes any now")
+    partition = found.partition or profile.partition
+    return replace(found, partition=partition, job_seconds=needed, limit_seconds=limit)
 
 
 def job_options_of(conditions: RunConditions, profile: SlurmProfile, staging: float) -> list[str]:
@@ -252,7 +233,7 @@ def _check_partition(commands: SlurmCommands, profile: SlurmProfile) -> Iterator
     if not wanted and not profile.partition:
         yield Check(Health.FAIL, "no partition is this cluster's default", "Name one: partition = ...")
         return
-    missing = [name for name in filter(None, profile.partition.split(",")) if name not in wanted]
+    missing = [name for name in profile.partitions if name not in wanted]
     if missing:
         known = ", ".join(sorted(name for name in commands.partitions() if name))
         yield Check(Health.FAIL, f"there is no partition '{missing[0]}'", f"Choose one of {known}.")
@@ -267,7 +248,7 @@ def _check_partition(commands: SlurmCommands, profile: SlurmProfile) -> Iterator
 
 
 def _check_nodes(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
-    found = commands.nodes(tuple(filter(None, profile.partition.split(","))))
+    found = commands.nodes(profile.partitions)
     if not found:
         return  # the partition does not exist
     away = [node for node in found if node.is_away]
@@ -323,7 +304,7 @@ def _check_job(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check
 def _check_folders(places: Places, commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
     """Check the folders that jobs need; whether nodes see them is known only for shared file systems."""
     try:
-        elsewhere = {node.name for node in commands.nodes(tuple(filter(None, profile.partition.split(","))))}
+        elsewhere = {node.name for node in commands.nodes(profile.partitions)}
     except SlurmAway:
         elsewhere = set()
     is_one_box = elsewhere <= {socket.gethostname().partition(".")[0], "localhost"}

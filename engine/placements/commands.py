@@ -139,19 +139,23 @@ class Job:
 
 
 @dataclass(frozen=True)
-class JobStart:
-    """Slurm's estimate of a job's start, which is not submitted.
+class JobEstimate:
+    """Slurm's estimate for a job, which is not submitted.
 
     Attributes:
-        at: when it would start if it was submitted now; None where Slurm does not say.
-        node, partition: where; empty where Slurm does not say.
+        partition, node: where it would start; empty where Slurm does not say.
+        job_seconds: its time limit; 0 where nobody has asked for it.
+        limit_seconds: the time limit of its partition; None without one, or where nobody has asked for it.
+        starts_at: when it would start if it was submitted now; None where Slurm does not say.
         message: Slurm's own.
     """
 
-    at: float | None
-    node: str
-    partition: str
-    message: str
+    partition: str = ""
+    job_seconds: float = 0.0
+    limit_seconds: float | None = None
+    starts_at: float | None = None
+    node: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,7 +215,7 @@ class SlurmCommands:
         """
         return self._run("sbatch", "--parsable", *options, str(script)).strip().partition(";")[0]
 
-    def try_out(self, options: Sequence[str]) -> JobStart:
+    def try_out(self, options: Sequence[str]) -> JobEstimate:
         """Return when and where a job would start, without submitting it.
 
         Raises:
@@ -224,8 +228,9 @@ class SlurmCommands:
         message = _essential(answer.replace("sbatch: ", ""))
         start = _START.search(message)
         if start is None:
-            return JobStart(None, "", "", message)
-        return JobStart(moment_of(start[1]), start[2], start[3] or "", message)
+            return JobEstimate(message=message)
+        partition, starts_at = start[3] or "", moment_of(start[1])
+        return JobEstimate(partition, starts_at=starts_at, node=start[2], message=message)
 
     def jobs(self) -> list[Job]:
         """List all jobs of this user, including those that have ended recently.

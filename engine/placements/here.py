@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlebench_console.engine.placements.model import AttemptStatus
+from mlebench_console.engine.placements.model import Placement
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.gateway.keeper import given_variables
 from mlebench_console.environment.runner.process import runtimes
@@ -21,10 +21,9 @@ from mlebench_console.foundation.problems import Problem
 from mlebench_console.state.records import Attempt
 
 _START_SECONDS = 10.0
-_ALWAYS = AttemptStatus()
 
 
-class Here:
+class Here(Placement):
     """Puts attempts into the inbox of this host's runner, and starts the runner when it is needed."""
 
     def __init__(self, state_dir: Path, clock: Clock, log: Log) -> None:
@@ -58,13 +57,6 @@ class Here:
     def _is_held(self) -> bool:
         return locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
 
-    def room(self, _placement: str, /) -> None:
-        """Return None, as this host's resources decide."""
-
-    def share_of_rates(self, _placement: str, /) -> float:
-        """Return 1: the gateways of one host share rates through its memory."""
-        return 1.0
-
     def runtime(self, wanted: str) -> str:
         """Return the actual runtime on this host for a sweep's runtime."""
         return runtimes.resolve(wanted)
@@ -82,10 +74,6 @@ class Here:
     def is_placed(self, attempt: Attempt) -> bool:
         """Return whether an attempt is in the inbox."""
         return self._entry(attempt).exists()
-
-    def status(self, _attempt: Attempt, /) -> AttemptStatus:
-        """Return an empty status: everything is read from the attempt's directory."""
-        return _ALWAYS
 
     def end(self, _attempt: Attempt, /) -> None:
         """Do nothing: the runner reads the stop file itself."""

@@ -154,16 +154,12 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Running:
-    """Verdict: nothing says that it does not run."""
-
-
-@dataclass(frozen=True)
 class Unsubmitted:
     """Verdict: it must be submitted."""
 
 
-Verdict = Waiting | Running | Unsubmitted | JobEnd | Lost
+Verdict = Waiting | Unsubmitted | JobEnd | Lost | None
+"""None: nothing says that it does not run."""
 
 
 def has_ended(job: Job) -> bool:
@@ -237,12 +233,12 @@ def judge(record: JobRecord, now: float, *, has_records: bool) -> Verdict:
             assert record.job is not None
             return _end(record, record.job)
         case JobPhase.MISSING if record.is_claimed:
-            return Running() if has_records and now - record.since < _RECORDS_SECONDS else _UNLISTED
+            return None if has_records and now - record.since < _RECORDS_SECONDS else _UNLISTED
     job = record.job
     if job is not None and job.state in _SUSPENDED:
         return Waiting(job.state)
     if record.is_claimed or record.phase is JobPhase.RUNNING:
-        return Running()
+        return None
     if job is None:
         return Waiting(OwnReason.TO_SUBMIT)
     return Waiting(job.reason_code if job.state == _PENDING else job.state)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from mlebench_console.environment.runner.protocol import Heartbeat
 from mlebench_console.foundation.problem_codes import ProblemCode
@@ -64,25 +64,33 @@ class AttemptStatus:
     lost: Lost | None = None
 
 
-class Placement(Protocol):
+_UNKNOWN = AttemptStatus()
+
+
+class Placement(ABC):
     """A host or batch system that runs attempts; after a kill of the engine, a new object continues its work.
 
-    External systems may be slow or unavailable; no method waits for them.
+    External systems may be slow or unavailable; no method waits for them. What has a body here is so on the engine's
+    own host, whose resources and run directories say everything else.
     """
 
     @property
+    @abstractmethod
     def problem(self) -> str:
         """The current problem; empty without any."""
 
-    def room(self, placement: str, /) -> int | None:
+    def room(self, _placement: str, /) -> int | None:
         """Return how many more attempts a named placement accepts now; None where this host's resources decide."""
+        return None
 
-    def share_of_rates(self, placement: str, /) -> float:
+    def share_of_rates(self, _placement: str, /) -> float:
         """Return the share of a model provider's rate limits that one run may use by itself.
 
         It is 1 where the runs of a host share the limits through its memory.
         """
+        return 1.0
 
+    @abstractmethod
     def runtime(self, wanted: str) -> str:
         """Return the runtime of the protocol for a sweep's runtime.
 
@@ -90,6 +98,7 @@ class Placement(Protocol):
             Problem: it is not available there.
         """
 
+    @abstractmethod
     def place(self, attempt: Attempt) -> None:
         """Have an attempt run once, whose order is in its directory; a second call is harmless.
 
@@ -97,20 +106,26 @@ class Placement(Protocol):
             OSError: this can't be recorded now.
         """
 
+    @abstractmethod
     def is_placed(self, attempt: Attempt) -> bool:
         """Return whether a runner may know of an attempt, now or later."""
 
-    def status(self, attempt: Attempt, /) -> AttemptStatus:
-        """Return what is known of a live attempt."""
+    def status(self, _attempt: Attempt, /) -> AttemptStatus:
+        """Return what is known of a live attempt beside its directory."""
+        return _UNKNOWN
 
+    @abstractmethod
     def end(self, attempt: Attempt, /) -> None:
         """End an attempt, after its stop file was written."""
 
+    @abstractmethod
     def forget(self, attempt: Attempt) -> None:
         """Forget an attempt after all its reports have been taken in."""
 
+    @abstractmethod
     def keep_only(self, live: Sequence[Attempt]) -> None:
         """End everything that is placed here, except these attempts."""
 
+    @abstractmethod
     def step(self) -> None:
         """Do the periodic work."""

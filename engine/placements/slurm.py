@@ -31,7 +31,7 @@ from mlebench_console.engine.placements.commands import (
     SlurmUnfit,
 )
 from mlebench_console.engine.placements.jobs import JobPhase, JobRecord, Unsubmitted, Verdict, Waiting
-from mlebench_console.engine.placements.model import AttemptStatus, Lost
+from mlebench_console.engine.placements.model import AttemptStatus, Lost, Placement
 from mlebench_console.engine.placements.sbatch import job_options, job_prefix, job_script, runtime_on_nodes
 from mlebench_console.engine.placements.staging import DIRECT, Images, staging_seconds
 from mlebench_console.engine.settings import SlurmProfile
@@ -129,7 +129,7 @@ class _Placed:
     heartbeats_at: float = -math.inf
 
 
-class Slurm:
+class Slurm(Placement):
     """Submits attempts as jobs, watches and cancels them; with one call of Slurm's commands at a time.
 
     One object serves all profiles, so that Slurm is queried once for all of them.
@@ -144,16 +144,7 @@ class Slurm:
         log: Log,
         worker: Executor,
     ) -> None:
-        """Create it without calling Slurm.
-
-        Args:
-            profile_of: returns the profile of a placement.
-            state_dir: of the attempts.
-            commands: of Slurm.
-            clock: of this host.
-            log: for problems.
-            worker: makes the calls, which may block.
-        """
+        """Create it without calling Slurm; `worker` makes the calls, which may block."""
         self._profile_of = profile_of
         self._profiles: dict[str, _Profile] = {}
         self._state_dir = state_dir
@@ -186,7 +177,7 @@ class Slurm:
         """The number of attempts whose jobs have not begun, or are suspended."""
         return sum(isinstance(placed.verdict, Waiting) for placed in self._placed.values())
 
-    def room(self, placement: str) -> int:
+    def room(self, placement: str, /) -> int:
         """Return how many more jobs a profile allows."""
         used = self.use(placement)
         return max(0, used.profile.max_jobs - sum(each.used is used for each in self._placed.values()))

@@ -80,7 +80,7 @@ def survey_nodes(
     _file(folder, placement, "any").parent.mkdir(parents=True, exist_ok=True)
     found: list[SurveyedNodes] = []
     asked: dict[str, str] = {}
-    kinds = _kinds(slurm.nodes(tuple(filter(None, profile.partition.split(",")))))
+    kinds = _kinds(slurm.nodes(profile.partitions))
     for alike in kinds[:_MOST_KINDS]:
         node = next((one for one in alike if not one.is_away), alike[0])
         file = _file(folder, placement, node.name)

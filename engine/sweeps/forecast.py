@@ -14,7 +14,8 @@ from typing import Any
 from mlebench_console.engine.checks import Check
 from mlebench_console.engine.control import EngineStatus, status
 from mlebench_console.engine.model_costs import known_cost
-from mlebench_console.engine.placements.checks import JobEstimate, estimate
+from mlebench_console.engine.placements.checks import estimate
+from mlebench_console.engine.placements.commands import JobEstimate
 from mlebench_console.engine.placements.sbatch import profile_named
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.providers import model_prices

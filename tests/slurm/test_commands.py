@@ -176,7 +176,7 @@ def test_when_a_job_would_start_is_read_where_slurm_says_it(
 ) -> None:
     programs.say("sbatch", "", stderr=said)
     found = programs.commands.try_out([])
-    assert (found.at, found.node, found.partition) == start
+    assert (found.starts_at, found.node, found.partition) == start
     assert found.message == said.removeprefix("sbatch: ")
 
 

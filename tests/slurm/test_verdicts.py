@@ -12,7 +12,6 @@ from mlebench_console.engine.placements.commands import Job
 from mlebench_console.engine.placements.jobs import (
     JobPhase,
     JobRecord,
-    Running,
     Unsubmitted,
     Verdict,
     Waiting,
@@ -88,7 +87,7 @@ REPORTED = 60.0  # a report is visible everywhere
         (UNCERTAIN, [(30, not_listed)], 30, Waiting(OwnReason.TO_SUBMIT)),
         (UNCERTAIN, [(30, not_listed), (60, not_listed)], 60, Unsubmitted()),
         (UNCERTAIN, [(30, squeue("PENDING", "Priority"))], 30, Waiting("Priority")),
-        (UNCERTAIN, [(1, claims), (30, not_listed), (60, not_listed)], 60, Running()),
+        (UNCERTAIN, [(1, claims), (30, not_listed), (60, not_listed)], 60, None),
         # Waiting.
         (SUBMITTED, [(30, squeue("PENDING", "Resources"))], 9000, Waiting("Resources")),
         (
@@ -120,23 +119,23 @@ REPORTED = 60.0  # a report is visible everywhere
             Unsubmitted(),
         ),
         # Running, suspended, waiting again for a moment.
-        (SUBMITTED, [(30, squeue("RUNNING"))], 90_000, Running()),
-        (CLAIMED, [(30, squeue("COMPLETING"))], 90_000, Running()),
+        (SUBMITTED, [(30, squeue("RUNNING"))], 90_000, None),
+        (CLAIMED, [(30, squeue("COMPLETING"))], 90_000, None),
         (CLAIMED, [(30, squeue("SUSPENDED"))], 90_000, Waiting("SUSPENDED")),
-        (CLAIMED, [(30, squeue("PENDING", "BeginTime"))], 30 + SILENT - 1, Running()),
+        (CLAIMED, [(30, squeue("PENDING", "BeginTime"))], 30 + SILENT - 1, None),
         (
             CLAIMED,
             [(30, squeue("PENDING", "BeginTime")), (300, beats), (400, squeue("PENDING", "BeginTime"))],
             400,
-            Running(),
+            None,
         ),
         # Not listed although it has begun: records may say why.
-        (CLAIMED, [(30, squeue("RUNNING")), (60, not_listed)], 100, Running()),
+        (CLAIMED, [(30, squeue("RUNNING")), (60, not_listed)], 100, None),
         (
             CLAIMED,
             [(30, squeue("RUNNING")), (60, not_listed), (90, sacct("RUNNING"))],
             60 + 179,
-            Running(),
+            None,
         ),
         (
             CLAIMED,
@@ -155,7 +154,7 @@ REPORTED = 60.0  # a report is visible everywhere
         (CLAIMED, [(30, reports), (60, squeue("FAILED"))], 9000, JobEnd("FAILED", "FAILED")),
         (CLAIMED, [(30, not_listed), (60, sacct("PREEMPTED"))], 61, TAKEN),
         # A live job of the attempt counts more than one that has ended.
-        (CLAIMED, [(30, squeue("NODE_FAIL")), (60, squeue("RUNNING"))], 9000, Running()),
+        (CLAIMED, [(30, squeue("NODE_FAIL")), (60, squeue("RUNNING"))], 9000, None),
     ],
 )  # fmt: skip
 def test_what_follows_from_a_history(
