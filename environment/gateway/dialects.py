@@ -444,9 +444,7 @@ class AnswerReader:
         """Read whole events of a stream, and return them without those that contain only usage."""
         # Nearly all contain only text and need not be parsed; those that do are found by bisection.
         if self.model and _contain_only_text(block):
-            for name, pattern in _TEXT_IN_EVENTS:
-                if name in block:
-                    self.characters += sum(map(len, pattern.findall(block)))
+            self.characters += _characters(block)
             return block
         cut = _end_of_an_event(block)
         if cut:
@@ -459,6 +457,7 @@ class AnswerReader:
             value = msgspec.json.decode(content)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return False
+        self.characters += _characters(content)
         if isinstance(value, list):  # Gemini's streams without alt=sse, and errors in them
             for item in value:
                 self._read_object(item)
@@ -490,7 +489,6 @@ class AnswerReader:
                 self._counts |= {name: count for name, count in counts.items() if count is not None}
         if reason := _stop_reason(value, answer):
             self.stop_reason = reason[:50]
-        self.characters += _characters(value)
 
 
 def usage_at_the_end(content: bytes) -> bytes:
@@ -570,21 +568,12 @@ def _stop_reason(value: Json, answer: Json) -> str:
     return _text(answer.get("status")) if answer.get("object") == "response" else ""
 
 
-_TEXTS = frozenset(
-    {"text", "content", "reasoning", "reasoning_content", "thinking", "partial_json", "arguments", "delta"}
+_TEXTS = (
+    *(b'"text"', b'"content"', b'"reasoning"', b'"reasoning_content"', b'"thinking"', b'"partial_json"'),
+    *(b'"arguments"', b'"delta"'),
 )
-_PARTS = frozenset(
-    {
-        *("choices", "delta", "message", "candidates", "content", "parts", "tool_calls", "function"),
-        *("output", "content_block"),
-    }
-)
-
-
-_COUNTED = _TEXTS | _PARTS
-_TEXT_IN_EVENTS = tuple(
-    (name, re.compile(name + rb'\s*+:\s*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"'))
-    for name in (f'"{text}"'.encode() for text in sorted(_TEXTS))
+_PATTERNS_OF_TEXTS = tuple(
+    (name, re.compile(name + rb'\s*+:\s*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"')) for name in _TEXTS
 )
 # Quotes within a text would be escaped.
 _MORE_THAN_TEXT = (
@@ -602,22 +591,11 @@ def _contain_only_text(events: bytes) -> bool:
     return True
 
 
-def _characters(value: Any, depth: int = 0) -> int:
-    """Count the characters of text in an answer or an event, in the fields of any dialect."""
-    if depth >= _MAX_DEPTH:
-        return 0
-    if isinstance(value, list):
-        return sum([_characters(item, depth + 1) for item in value])
-    if not isinstance(value, dict):
-        return 0
-    found = 0
-    for name in value.keys() & _COUNTED:
-        item = value[name]
-        if isinstance(item, str):
-            found += len(item) if name in _TEXTS else 0
-        elif name in _PARTS:
-            found += _characters(item, depth + 1)
-    return found
+def _characters(content: bytes) -> int:
+    """Count roughly the characters of text in an answer or in events, in the fields of any dialect."""
+    return sum(
+        sum(map(len, pattern.findall(content))) for name, pattern in _PATTERNS_OF_TEXTS if name in content
+    )
 
 
 class EventStream:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -22,8 +22,6 @@ _BURST = 1 / 6
 _ALIVE_SECONDS = 2.0
 _LEAST_WAIT, _LONGEST_WAIT = 0.02, 0.5
 _MAX_BYTES = 1 << 20
-
-Result = TypeVar("Result")
 
 
 class _Run(msgspec.Struct):
@@ -82,12 +80,13 @@ class KeyRate:
 
     def take(self, tokens: int) -> float | None:
         """Take what a call needs and return None, or return after how many seconds to try again."""
-
-        def change(bucket: _Bucket, now: float) -> float | None:
-            own = bucket.runs.setdefault(self._run, _Run(bucket.turn, now, False))
+        with self._changing() as bucket:
+            if bucket is None:
+                return _LEAST_WAIT
+            own = bucket.runs.setdefault(self._run, _Run(bucket.turn, bucket.at, False))
             if not own.waits:
                 own.served = max(own.served, bucket.turn)  # an idle run earns no credit
-            own.seen_at = now
+            own.seen_at = bucket.at
             wait = self._seconds_until(bucket, tokens)
             others = (run for name, run in bucket.runs.items() if run.waits and name != self._run)
             is_next = all(own.served <= other.served for other in others)
@@ -100,31 +99,26 @@ class KeyRate:
             own.served += self._minutes(1, tokens)
             return None
 
-        busy: float | None = _LEAST_WAIT
-        return self._change(change, busy=busy)
-
     def settle(self, taken: int, used: int) -> bool:
         """Replace the tokens that a call took by those it used; return False if that must be tried again."""
-
-        def change(bucket: _Bucket, _now: float) -> bool:
+        with self._changing() as bucket:
+            if bucket is None:
+                return False
             bucket.tokens += taken - used if self._tokens is not None else 0
             own = bucket.runs.get(self._run)
             if own is not None:
                 own.served += self._minutes(0, used) - self._minutes(0, taken)
             return True
 
-        return self._change(change, busy=False)
-
     def leave(self) -> bool:
         """Stop waiting, so that no other run waits for this one; return False if that must be tried again."""
-
-        def change(bucket: _Bucket, _now: float) -> bool:
+        with self._changing() as bucket:
+            if bucket is None:
+                return False
             own = bucket.runs.get(self._run)
             if own is not None:
                 own.waits = False
             return True
-
-        return self._change(change, busy=False)
 
     def _seconds_until(self, bucket: _Bucket, tokens: int) -> float:
         """Return when there is enough; a call larger than a burst waits for a full bucket and leaves a debt."""
@@ -140,18 +134,18 @@ class KeyRate:
         of_requests = requests / self._requests if self._requests else 0.0
         return max(of_requests, tokens / self._tokens if self._tokens else 0.0)
 
-    def _change(self, change: Callable[[_Bucket, float], Result], *, busy: Result) -> Result:
-        """Change the file under its lock; return `busy` while another process, even a stopped one, holds it."""
+    @contextmanager
+    def _changing(self) -> Iterator[_Bucket | None]:
+        """Change the file under its lock; None while another process, even a stopped one, holds it."""
         with FileLock(self._path, follow_links=False) as lock:
             if not lock.acquire():
-                return busy
-            now = self._clock()
-            bucket = self._refilled(os.pread(lock.descriptor, _MAX_BYTES, 0), now)
-            result = change(bucket, now)
+                yield None
+                return
+            bucket = self._refilled(os.pread(lock.descriptor, _MAX_BYTES, 0), self._clock())
+            yield bucket
             content = msgspec.json.encode(bucket)
             os.pwrite(lock.descriptor, content, 0)
             os.ftruncate(lock.descriptor, len(content))
-            return result
 
     def _refilled(self, content: bytes, now: float) -> _Bucket:
         most_requests = max(1.0, (self._requests or 0.0) * _BURST)
