@@ -103,16 +103,15 @@ def why_unavailable() -> str:
 
 def _failure(able: Abilities) -> str:
     """Return why making a sandbox with these abilities fails; empty when it works."""
-    calls = open_filter() if able.filters_calls else None
+    filtering, kept = _filter(able)
     command = [
         "bwrap",
         *_namespaces("none", able, _USER, _USER),
         *("--ro-bind", "/", "/"),
         *_kernel(able, _PROBE_SHM_BYTES),
-        *_filter(calls),
+        *filtering,
         "true",
     ]
-    kept = () if calls is None else (calls,)
     try:
         tried = subprocess.run(
             command, capture_output=True, timeout=_PROBE_SECONDS, check=False, pass_fds=kept
@@ -127,14 +126,17 @@ def _failure(able: Abilities) -> str:
     return ""
 
 
-def open_filter() -> int | None:
-    """Return a descriptor of the filter of system calls for `wrap`; None where there is none for this machine."""
-    program = filter_program()
-    return None if program is None else _open_in_memory("system-calls", program)
+def _filter(able: Abilities) -> tuple[list[str], list[int]]:
+    """Return the options for the filter of system calls, and the descriptors that they name."""
+    program = filter_program() if able.filters_calls else None
+    if program is None:
+        return [], []
+    calls = _open_in_memory("system-calls", program)
+    return ["--seccomp", str(calls)], [calls]
 
 
-def open_variables(variables: Mapping[str, str]) -> int:
-    """Return a descriptor of an agent's variables for `wrap`.
+def _open_variables(variables: Mapping[str, str]) -> int:
+    """Return a descriptor of options with an agent's variables.
 
     Bubblewrap itself must not have them: some make a loader or a library run what they name, and it starts outside the
     sandbox, where the agent's folder is the working directory. Its arguments end at NUL characters there, so one within
@@ -170,10 +172,9 @@ def wrap(
     root: Path | None,
     *,
     shm_bytes: int,
-    calls: int | None,
-    variables: int,
-) -> list[str]:
-    """Return the command that runs an agent in its sandbox. Its variables come by a descriptor, invisible to `ps`.
+    variables: Mapping[str, str],
+) -> tuple[list[str], list[int]]:
+    """Return the command that runs an agent in its sandbox, and the descriptors that its process must inherit.
 
     Args:
         command: to be put there.
@@ -182,8 +183,10 @@ def wrap(
         layout: where the agent finds what.
         root: the agent's unpacked image; None for this host's own system.
         shm_bytes: the size of /dev/shm, where it can be given one.
-        calls: the descriptor of the filter of system calls, which the process must inherit; None for no filter.
-        variables: the descriptor of the agent's variables, which the process must inherit as well.
+        variables: the agent's; they come by a descriptor, invisible to `ps`.
+
+    Raises:
+        DataProblem: no process can have one of the variables.
     """
     able, image = abilities(), order.image_file
     if root is None or image is None:
@@ -193,18 +196,21 @@ def wrap(
     else:
         user, group = str(image.uid), str(image.gid)
         tree = ["--ro-bind", str(root), "/", *_binds(_files_in_an_image(attempt, order, layout))]
-    return [
+    filtering, descriptors = _filter(able)
+    descriptors.append(_open_variables(variables))
+    wrapped = [
         shutil.which("bwrap") or "bwrap",
         *_namespaces(order.conditions.network, able, user, group),
         *tree,
         *_kernel(able, shm_bytes, gpu_nodes(attempt)),
-        *_filter(calls),
-        *("--args", str(variables)),
+        *filtering,
+        *("--args", str(descriptors[-1])),
         *("--remount-ro", "/"),
         *("--chdir", str(layout.agent)),
         "--",
         *command,
     ]
+    return wrapped, descriptors
 
 
 def _files_on_this_system(attempt: Path, order: Order, layout: AgentLayout) -> list[Bind]:
@@ -292,10 +298,6 @@ def _kernel(able: Abilities, shm_bytes: int, devices: Sequence[str] = ()) -> lis
         *shared,
         *(["--remount-ro", "/dev"] if shared else []),
     ]
-
-
-def _filter(calls: int | None) -> list[str]:
-    return [] if calls is None else ["--seccomp", str(calls)]
 
 
 def _system(network: str) -> list[str]:

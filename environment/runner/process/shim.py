@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -103,7 +103,7 @@ class Shim:
         self._warden = 0
         self._services = self._planned_services()
         self._made: socket.socket | None = None
-        self._descriptors: tuple[int, ...] = ()
+        self._descriptors: list[int] = []
         self._oom_kills = output.oom_kills(_OOM_COUNTERS)
         self._limits = ProcessLimits.of(order)
         self._containment: Containment
@@ -169,13 +169,6 @@ class Shim:
         output.write_when_there_is_room(
             self._attempt / protocol.TIDIED, Tidied(tuple(failures[:MOST_PROBLEMS]))
         )
-
-    def _opened(self, variables: Mapping[str, str]) -> tuple[int | None, int]:
-        """Return descriptors for bubblewrap: of its filter of system calls, and of the agent's variables."""
-        calls = bubblewrap.open_filter() if self._containment.enforced.system_calls else None
-        given = bubblewrap.open_variables(variables)
-        self._descriptors = (given,) if calls is None else (given, calls)
-        return calls, given
 
     def _make_folders(self) -> None:
         source = Path(self._order.agent_folder)
@@ -302,16 +295,14 @@ class Shim:
             return command, variables
         if self._root is not None and self._runtime == protocol.APPTAINER:
             return apptainer.wrap(command, self._attempt, order, here, self._root, variables=variables)
-        calls, given = self._opened(variables)
-        wrapped = bubblewrap.wrap(
+        wrapped, self._descriptors = bubblewrap.wrap(
             command,
             self._attempt,
             order,
             here,
             self._root,
             shm_bytes=self._limits.shm_bytes,
-            calls=calls,
-            variables=given,
+            variables=variables,
         )
         return wrapped, dict(_OUTSIDE)
 
