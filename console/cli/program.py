@@ -69,7 +69,7 @@ COMMANDS = {
     "demo": Entry("demo", "Open the console on a demo sweep with synthetic data."),
     "doctor": Entry("host.doctor", "Check what this machine has and lacks, with next steps."),
     "status": Entry("status", "Show the state of the engine, the sweeps and the disks."),
-    "watch": Entry("watch", "Print a summary at intervals, in plain lines."),
+    "watch": Entry("status:watch_app", "Print a summary at intervals, in plain lines."),
     "serve": Entry("serve", "Show the console in a browser, on this machine only."),
     "engine": Entry("host.engine", "Start, stop and watch the engine that does the work."),
     "sweep": Entry("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
