@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,12 +26,15 @@ from mlebench_console.state.records import IMPORTED, Sweep
 
 if TYPE_CHECKING:
     from mlebench_console.console.nouns.costs import SweepCosts
-    from mlebench_console.console.nouns.sweep import SweepRow
     from mlebench_console.console.views.datasets import Totals
     from mlebench_console.engine.control import EngineStatus
     from mlebench_console.engine.needs.needs import NeedFacts, Needs
     from mlebench_console.engine.needs.standing import SweepStanding
 
+# The fields of sweeps in a list.
+SWEEPS = (
+    "sweep agent state total queued live finished failed retrying stopped medals ends created result notes"
+)
 app = new_app()
 watch_app = new_app()
 
@@ -133,7 +136,7 @@ def status(context: typer.Context, json: Json = False) -> None:
         say(f"needs   {len(needed) - MOST_IN_SUMMARIES:,} more, see 'mlebench-console runs causes'")
     if rows:
         say()
-        say_sweeps(rows)
+        say_rows(SWEEP.columns(SWEEPS), rows)
     else:
         say("sweeps  none yet; 'mlebench-console sweep launch --help' shows how to launch one")
 
@@ -276,15 +279,6 @@ def datasets_text(found: Totals) -> str:
     if found.of_unknown_size:
         parts.append(f"{found.of_unknown_size} of unknown size")
     return ", ".join(parts)
-
-
-def say_sweeps(rows: Sequence[SweepRow], *, with_medals: bool = True) -> None:
-    """Print one line for each sweep."""
-    from mlebench_console.console.nouns.sweep import SWEEP
-
-    medals = "medals " if with_medals else ""
-    counts = "total queued live finished failed retrying stopped"
-    say_rows(SWEEP.columns(f"sweep agent state {counts} {medals}ends created result notes"), rows)
 
 
 def spec_text(sweep: Sweep) -> str:

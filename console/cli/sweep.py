@@ -34,6 +34,7 @@ from mlebench_console.console.cli.output import (
     say_answer,
     say_checks,
     say_json,
+    say_list,
     say_on_stderr,
     say_rows,
     say_texts,
@@ -50,7 +51,7 @@ from mlebench_console.console.cli.run import (
     say_notes,
     write_note,
 )
-from mlebench_console.console.cli.status import say_sweeps, spec_text
+from mlebench_console.console.cli.status import SWEEPS, spec_text
 from mlebench_console.engine.control import ask, status
 from mlebench_console.engine.options.sweep import OPTIONS, SweepOptions
 from mlebench_console.engine.options.sweep import Option as SweepOption
@@ -283,12 +284,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
         known = read_standings(database, listed_sweeps(database), now)
     engine = status(places_of(context))
     rows = [SweepRow(one, engine) for one in known]
-    if json:
-        say_json([SWEEP.document(row, now) for row in rows])
-    elif rows:
-        say_sweeps(rows)
-    else:
-        say("no sweeps yet")
+    say_list(SWEEP, rows, SWEEPS, json=json, nothing="no sweeps yet")
 
 
 @app.command()
@@ -336,7 +332,7 @@ def show(
             }
         )
         return
-    say_sweeps([listed], with_medals=False)
+    say_rows(SWEEP.columns(SWEEPS.replace(" medals", "")), [listed])
     say(wording.medals(line.interim, line.any_medal, "±")[0])
     say_notes(sweep)
     for one in shared:
