@@ -16,7 +16,7 @@ from mlebench_console.competitions.model import Competition, Defect, Parameter
 from mlebench_console.competitions.registry import source_of
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import CompetitionId, Json, new_group
-from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_result, say_texts
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -182,13 +182,13 @@ def new(
     folder = write_draft(draft, home)
     registry.clear_caches()
     is_found = competition_id in registry.all_ids()
-    if json:
-        say_json({"competition_id": competition_id, "folder": str(folder), "is_found": is_found})
-        return
-    say(f"{folder} holds competition.toml, task.py and description.md; complete what is marked {TODO}.")
-    if not is_found:
-        say(f"then: export {registry.OWN_VARIABLE}={home.absolute()}")
-    say(f"then: mlebench-console competitions check {competition_id} --raw DIR")
+    say_result(
+        {"competition_id": competition_id, "folder": str(folder), "is_found": is_found},
+        f"{folder} holds competition.toml, task.py and description.md; complete what is marked {TODO}.",
+        *([] if is_found else [f"then: export {registry.OWN_VARIABLE}={home.absolute()}"]),
+        f"then: mlebench-console competitions check {competition_id} --raw DIR",
+        json=json,
+    )
 
 
 def _cut_offs(text: str) -> CutOffs | None:
@@ -247,10 +247,8 @@ def vectors(
     from mlebench_console.engine.authoring import write_vectors
 
     folder = write_vectors(competition_id, raw, to, _parameters(parameter))
-    if json:
-        say_json({"competition_id": competition_id, "folder": str(folder)})
-    else:
-        say(f"{folder} holds what prepare and grade do now.")
+    document = {"competition_id": competition_id, "folder": str(folder)}
+    say_result(document, f"{folder} holds what prepare and grade do now.", json=json)
 
 
 def _parameters(given: list[str] | None) -> Mapping[str, Parameter]:

@@ -104,7 +104,8 @@ def say_result(document: Any, *lines: str, json: bool) -> None:
     if json:
         say_json(document)
     else:
-        say("\n".join(lines))
+        for line in lines:
+            say(line)
 
 
 def say_list(noun: Noun[Row], rows: Sequence[Row], fields: str, *, json: bool, nothing: str = "") -> None:
@@ -309,10 +310,7 @@ def say_logs(
 
 def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
     """Write the engine's answer; `more` is added to its JSON."""
-    if json:
-        say_json(asdict(answer) | more)
-    else:
-        say(answer.text)
+    say_result(asdict(answer) | more, answer.text, json=json)
 
 
 def copy_to_clipboard(text: str) -> None:

@@ -17,7 +17,7 @@ from typer import Option
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Following, Json, Lines, new_group, places_of
-from mlebench_console.console.cli.output import say, say_json, say_logs
+from mlebench_console.console.cli.output import say, say_logs, say_result
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.daemons import open_log
 from mlebench_console.foundation.folders import make_private
@@ -51,14 +51,10 @@ def stop(
     places = places_of(context)
     before = status(places)
     after = stop(places, with_runs=with_runs)
-    if json:
-        say_json(asdict(after))
-    elif not before.running:
-        say("no engine was running")
-    elif before.live and not with_runs:
-        say(f"the engine has stopped; {before.live} live runs go on, and a new engine finds them again")
-    else:
-        say("the engine has stopped")
+    text = "the engine has stopped" if before.running else "no engine was running"
+    if before.live and not with_runs:
+        text += f"; {before.live} live runs go on, and a new engine finds them again"
+    say_result(asdict(after), text, json=json)
 
 
 @app.command()
@@ -101,10 +97,7 @@ def run(context: typer.Context) -> None:
 
 
 def _tell(current: EngineStatus, *, json: bool) -> None:
-    if json:
-        say_json(asdict(current))
-    else:
-        say(engine_text(current))
+    say_result(asdict(current), engine_text(current), json=json)
 
 
 def engine_text(current: EngineStatus) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ from typer import Argument, Option
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_group, places_of
-from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts
+from mlebench_console.console.cli.output import say_on_stderr, say_records
 from mlebench_console.engine.places import agents_folders, images_folder
 from mlebench_console.foundation.problems import EnvironmentProblem
 
@@ -118,13 +117,12 @@ def check(
         images.CheckResult("files", not fault, fault or "those that it was built from"),
         *images.check(client, own.name, start=str(found.start_below_folder), gpu_uuids=devices),
     ]
-    if json:
-        say_json([asdict(result) for result in results])
-    else:
-        say_texts(
-            ("check", "result", "what was found"),
-            [(one.name, "ok" if one.passed else "FAILED", one.detail) for one in results],
-        )
+    say_records(
+        ("check", "result", "what was found"),
+        results,
+        lambda one: (one.name, "ok" if one.passed else "FAILED", one.detail),
+        json=json,
+    )
     if not all(result.passed for result in results):
         raise EnvironmentProblem(
             f"the image {found.image_name} can't hold runs",
@@ -177,29 +175,27 @@ def files(context: typer.Context, json: Json = False) -> None:
 
 
 def _say_files(found: list[ImageFile], *, json: bool) -> None:
-    if json:
-        say_json([asdict(one) for one in found])
-    elif found:
-        say_texts(
-            ("image", "sha256", "size", "file"),
-            [(one.name, one.sha256[:12], wording.size(one.bytes), str(one.path)) for one in found],
-            right=("size",),
-        )
-    else:
-        say("no images are there as files; make one: mlebench-console images export AGENT")
+    say_records(
+        ("image", "sha256", "size", "file"),
+        found,
+        lambda one: (one.name, one.sha256[:12], wording.size(one.bytes), str(one.path)),
+        json=json,
+        right=("size",),
+        nothing="no images are there as files; make one: mlebench-console images export AGENT",
+    )
 
 
 def _say_images(found: list[Image], *, json: bool) -> None:
-    if json:
-        say_json([asdict(image) for image in found])
-    elif found:
-        say_texts(
-            ("image", "digest", "size", "created"),
-            [
-                (one.name, one.digest.removeprefix("sha256:")[:12], wording.size(one.bytes), one.created[:19])
-                for one in found
-            ],
-            right=("size",),
-        )
-    else:
-        say("no images yet; build them: mlebench-console images build")
+    say_records(
+        ("image", "digest", "size", "created"),
+        found,
+        lambda one: (
+            one.name,
+            one.digest.removeprefix("sha256:")[:12],
+            wording.size(one.bytes),
+            one.created[:19],
+        ),
+        json=json,
+        right=("size",),
+        nothing="no images yet; build them: mlebench-console images build",
+    )

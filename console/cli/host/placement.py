@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ from typer import Argument
 
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Json, new_group, places_of
-from mlebench_console.console.cli.output import say, say_checks, say_json, say_texts
+from mlebench_console.console.cli.output import say, say_checks, say_json, say_records
 
 app = new_group("List and check placements: this host, and the profiles of a batch system.")
 
@@ -21,33 +20,26 @@ def list_(context: typer.Context, json: Json = False) -> None:
     from mlebench_console.engine.placements.checks import known_placements
 
     found = known_placements(places_of(context))
-    if json:
-        say_json([asdict(one) for one in found])
-        return
 
     def number(value: int | None) -> str:
         return wording.UNKNOWN if value is None else f"{value:,}"
 
-    say_texts(
+    say_records(
         ("placement", "partition", "account", "qos", "running", "waiting", "room", "of", "runtime", "usable"),
-        [
-            (
-                one.placement,
-                one.partition or wording.UNKNOWN,
-                one.account or wording.UNKNOWN,
-                one.qos or wording.UNKNOWN,
-                str(one.running),
-                str(one.waiting),
-                number(one.room),
-                number(one.most),
-                one.runtime,
-                "yes" if one.answers else f"no: {one.problem}",
-            )
-            for one in found
-        ],
+        found,
+        lambda one: (
+            one.placement,
+            *(name or wording.UNKNOWN for name in (one.partition, one.account, one.qos)),
+            *map(str, (one.running, one.waiting)),
+            *map(number, (one.room, one.most)),
+            one.runtime,
+            "yes" if one.answers else f"no: {one.problem}",
+        ),
+        json=json,
         right=("running", "waiting", "room", "of"),
     )
-    for step in dict.fromkeys(one.next_step for one in found if not one.answers and one.next_step):
+    steps = () if json else dict.fromkeys(one.next_step for one in found if not one.answers and one.next_step)
+    for step in steps:
         say(step)
 
 

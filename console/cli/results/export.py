@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import copy_to_clipboard, say, say_json, say_on_stderr
+from mlebench_console.console.cli.output import copy_to_clipboard, say, say_json, say_on_stderr, say_result
 from mlebench_console.console.cli.results.scoreboard import ExperimentId, Pad, Source, evidence_for
 from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.export import (
@@ -124,10 +124,8 @@ def export_bundle(
     manifest = write_bundle(
         folder, evidence, row, now=time.time(), with_files=with_files, state_dir=state_dir
     )
-    if json:
-        say_json({"folder": str(manifest.parent), "manifest": str(manifest)})
-    else:
-        say(f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads")
+    text = f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads"
+    say_result({"folder": str(manifest.parent), "manifest": str(manifest)}, text, json=json)
 
 
 @export_app.command("runs")
@@ -147,10 +145,8 @@ def export_runs(
         raise UsageProblem(f"{folder} is not empty", "", "Name a new folder.")
     with writing(folder):
         runs, groups = write_runs(folder, evidence, pad_missing=pad, now=time.time(), with_files=True)
-    if json:
-        say_json({"folder": str(folder), "runs": runs, "groups": groups})
-    else:
-        say(f"{runs} runs in {groups} run groups in {folder}")
+    text = f"{runs} runs in {groups} run groups in {folder}"
+    say_result({"folder": str(folder), "runs": runs, "groups": groups}, text, json=json)
 
 
 @export_app.command("plots")
@@ -245,8 +241,5 @@ def _write_file(path: Path, content: str | bytes) -> None:
 
 def _say_written(paths: Sequence[Path], *, json: bool) -> None:
     """Print the names of the written files."""
-    if json:
-        say_json({"files": [str(path) for path in paths]})
-        return
-    for path in paths:
-        say(f"written to {path}")
+    names = [str(path) for path in paths]
+    say_result({"files": names}, *(f"written to {name}" for name in names), json=json)

@@ -23,7 +23,7 @@ from mlebench_console.console.cli.common import (
     data_dir_of,
     new_app,
 )
-from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_wrapped
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_result, say_wrapped
 from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
@@ -80,10 +80,8 @@ def validate(submission: Path, competition_id: str, data_dir: Path, edition: Edi
     )
     found = grader.grade(request)
     is_valid = found.outcome == "scored"
-    if json:
-        say_json({"competition_id": competition_id, "valid": is_valid, "message": found.message})
-    else:
-        say("valid" if is_valid else f"not valid: {found.message}")
+    document = {"competition_id": competition_id, "valid": is_valid, "message": found.message}
+    say_result(document, "valid" if is_valid else f"not valid: {found.message}", json=json)
     if not is_valid:
         raise typer.Exit(1)
 
@@ -208,8 +206,6 @@ def make_submission(
 
     lines = submissions_of(read_group(metadata), log=rel_log_path, code=rel_code_path)
     write_submissions(output, lines)
-    if json:
-        say_json([asdict(line) for line in lines])
-    else:
-        present = sum(line.submission_path is not None for line in lines)
-        say(f"{len(lines)} runs, {present} with a submission, in {output}")
+    present = sum(line.submission_path is not None for line in lines)
+    text = f"{len(lines)} runs, {present} with a submission, in {output}"
+    say_result([asdict(line) for line in lines], text, json=json)

@@ -29,7 +29,14 @@ from mlebench_console.console.cli.common import (
     places_of,
     reading_state,
 )
-from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
+from mlebench_console.console.cli.output import (
+    say,
+    say_json,
+    say_on_stderr,
+    say_result,
+    say_texts,
+    show_count,
+)
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.problems import UsageProblem, writing
@@ -369,11 +376,9 @@ def fetch_kernels(
         for done, one in enumerate(fetch(folder, wanted, kaggle, again=again), start=1):
             outcomes[one.outcome] += 1
             tell(min(done, total), total)
-    if json:
-        say_json({"folder": str(folder), "fetched": dict(outcomes)})
-        return
     listed = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
-    say(f"{listed or 'nothing was missing'}; in {folder}, for yourself: their licences are their authors'")
+    text = f"{listed or 'nothing was missing'}; in {folder}, for yourself: their licences are their authors'"
+    say_result({"folder": str(folder), "fetched": dict(outcomes)}, text, json=json)
 
 
 @kernels_app.command("list")

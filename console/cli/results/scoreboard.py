@@ -12,7 +12,15 @@ from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_rows, say_texts, say_wrapped
+from mlebench_console.console.cli.output import (
+    say,
+    say_json,
+    say_on_stderr,
+    say_result,
+    say_rows,
+    say_texts,
+    say_wrapped,
+)
 from mlebench_console.engine.settings import Prices, read_table
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database
@@ -339,13 +347,13 @@ def import_reports(
     count = len(evidence.competitions)
     for text in filter(None, (evidence.note, reports.about_ungraded(paths))):
         say_on_stderr(text)
-    if json:
-        told = {"name": name, "results": len(evidence.trials), "competitions": count, "files": len(found)}
-        say_json(told | {"conflict": evidence.conflict})
-        return
-    say(f"{name}: {len(evidence.trials)} results of {count} competitions from {len(found)} files")
-    if evidence.conflict:
-        say(f"it does not make a row: {evidence.conflict}")
+    told = {"name": name, "results": len(evidence.trials), "competitions": count, "files": len(found)}
+    say_result(
+        told | {"conflict": evidence.conflict},
+        f"{name}: {len(evidence.trials)} results of {count} competitions from {len(found)} files",
+        *([f"it does not make a row: {evidence.conflict}"] if evidence.conflict else []),
+        json=json,
+    )
 
 
 @import_app.command("remove")
@@ -358,10 +366,7 @@ def remove_import(
     from mlebench_console.engine.scoreboard import reports
 
     reports.remove_import(places_of(context).state_dir, name)
-    if json:
-        say_json({"name": name})
-    else:
-        say(f"{name} is no longer on the scoreboard")
+    say_result({"name": name}, f"{name} is no longer on the scoreboard", json=json)
 
 
 @import_app.command("published")
@@ -375,7 +380,5 @@ def import_published(
 
     rows = update_published(places_of(context).state_dir, path)
     newest = max(row.date for row in rows)
-    if json:
-        say_json({"rows": len(rows), "newest": newest})
-    else:
-        say(f"{len(rows)} published rows, the newest of {newest}")
+    text = f"{len(rows)} published rows, the newest of {newest}"
+    say_result({"rows": len(rows), "newest": newest}, text, json=json)
