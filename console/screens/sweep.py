@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
+
+from textual.geometry import Size
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import run as run_actions
@@ -26,23 +28,21 @@ from mlebench_console.console.pieces import (
     ColumnSpan,
     Line,
     bar,
-    cut,
     distinct_names,
     fit,
-    foreign,
     heading,
     joined,
-    spread,
     spread_fitting,
     width_of,
 )
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
 from mlebench_console.console.screens.dialogs import open_classify
 from mlebench_console.console.screens.logs import RunLogsScreen
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen, MarkedScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
+from mlebench_console.console.tui.widgets.blocks import Block, Content, at_both_ends, in_one_line
 from mlebench_console.console.tui.widgets.inputs import LastWord
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.table import Table
@@ -91,9 +91,6 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._facts: RunFacts | None = None
         self._files: RunFiles | None = None
         self._files_read_at = float("-inf")
-        # The lines of the matrix, and the rows below them that are left for the run under the cursor.
-        self._matrix_lines: list[Line] = []
-        self._rows_below = 0
 
     def filter_suggester(self) -> Suggester:
         """Complete the names of filters in config.toml, and the fields of a filter with their values."""
@@ -179,43 +176,32 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def redraw(self) -> None:
         """Draw the board for the current time."""
         board, shown = self._board, self.line_list
-        width = shown.line_width
         if board is None:
             nothing = "there is no sweep yet: launch one with 'mlebench-console sweep launch'"
             self.header.show(((f" {nothing}", "dim"),))
             shown.show(())
             return
-        whole = self.size.width
-        self.header.show(
-            *_header(board, whole, self.app.engine, self.app.drawing), *self._filter_line(board, whole)
-        )
+        self.header.show(*_header(board, self.app.engine, self.app.drawing), *self._filter_line(board))
         if self._as_table:
             found = self._shown()
             table = Table(
-                _table_columns(board, width),
+                _table_columns(board, is_narrow=shown.line_width < _TABLE_NARROW),
                 found,
-                width,
+                shown.line_width,
                 self.app.drawing,
                 sorting=self._sorting,
                 mark=lambda row: row.run.id in self.marks,
             )
             self._run_ids = {(row.run.id, 0): row.run.id for row in found}
-            self._rows_below = 0
             shown.show([table.line(row, key=RUN.key(row)) for row in found], heading=table.heading())
         else:
             if self._cursor_wanted is None:
                 self._keep_cursor()
-            was_dense = self._is_dense
-            self._matrix_lines = self._matrix(board, width)
-            left = shown.size.height - len(self._matrix_lines)
-            is_free = left >= _LEAST_BELOW and self._wants_detail and not self.has_detail
-            self._rows_below = left if is_free else 0
-            shown.show([*self._matrix_lines, *self._below()])
-            if was_dense != self._is_dense:
-                self.place_detail()
+            shown.show(self._matrix(board))
             if self._is_dense and self._cursor_wanted is None:
                 # The first line may be a heading beside another block's competition.
                 self._cursor_wanted = next(iter(self.shown_keys()), None)
+        self.place_detail()
         self._put_wanted_cursor()
         self._draw_about()
         self.draw_detail()
@@ -233,28 +219,10 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return _DENSE_WIDTH if self._is_dense else super().list_width
 
     @property
-    def asks_for_detail(self) -> bool:
-        """Whether the run under the cursor is described beside the list, or below a low matrix."""
-        return self.has_detail or self._rows_below > 0
-
-    def draw_detail(self) -> None:
-        """Draw the pane, or the rows below the matrix."""
-        super().draw_detail()
-        if self._rows_below and not self._as_table:
-            self.line_list.show([*self._matrix_lines, *self._below()])
-
-    def _below(self) -> list[Line]:
-        """Return the lines about the run under the cursor that fit below the matrix."""
-        if not self._rows_below:
-            return []
-        width, signs = self.line_list.line_width, self.app.signs
-        rows = self._rows_below - 2
-        # Without the name: the cursor stands on it, and the line below has it.
-        drawn = list(self.detail_lines(width, rows + 1))[1 : rows + 1]
-        # As many lines without an answer, so that the list above stays as it is.
-        drawn += [()] * (rows - len(drawn))
-        title = Line(heading("under the cursor", width, signs))
-        return [Line(), title, *(Line(cut(pieces, width, signs.ellipsis)) for pieces in drawn)]
+    def rows_above_detail(self) -> int:
+        """The lines of a matrix below which there is room for the run under the cursor."""
+        lines = 0 if self._as_table else len(self.line_list.lines)
+        return lines if self.rows_of_list - lines >= _LEAST_BELOW else 0
 
     def detail_key(self) -> int | None:
         """The number of the run under the cursor."""
@@ -276,7 +244,11 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         facts = self._facts
         if facts is None or facts.run.id != self.detail_key():
             return ()
-        return summary_lines(facts, self._files, self.app.engine, width, height, self.app.drawing)
+        lines = summary_lines(facts, self._files, self.app.engine, width, height, self.app.drawing)
+        if not self.is_detail_below:
+            return lines
+        # Without the name: the cursor stands on it, and the line below has it.
+        return [heading("under the cursor", width, self.app.signs), *list(lines)[1:]]
 
     def tick(self) -> None:
         """Redraw, and read the files of a live run in the pane again."""
@@ -506,10 +478,13 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def _filter(self) -> RowFilter[RunRow]:
         return RUN.filter(self.app.settings.filters.get(self.words, self.words))
 
-    def _matrix(self, board: SweepBoard, width: int) -> list[Line]:
+    def _matrix(self, board: SweepBoard) -> list[Line]:
         """Return the competitions by split with their seeds side by side; only runs that pass the filter are drawn."""
-        chosen, drawing = self._filter, self.app.drawing
-        # The runs that are drawn: all that pass the filter.
+        chosen, drawing, size = (
+            self._filter,
+            self.app.drawing,
+            Size(self.line_list.line_width, self.rows_of_list),
+        )
         passing = {row.run.id for row in board.runs if chosen.accepts(row, drawing)}
 
         def has_shown(row: CompetitionRow) -> bool:
@@ -518,13 +493,12 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         groups = [(group, list(filter(has_shown, group.rows))) for group in board.groups]
         groups = [(group, rows) for group, rows in groups if rows]
         shown = [row for _group, rows in groups for row in rows]
-        height = self.line_list.size.height
         # Including headings, totals, and lines between groups.
-        fits = len(shown) + 3 * len(groups) - 1 <= height
-        dense = _dense(groups, board.sweep.spec.seeds, width, height, self.app.drawing)
+        fits = len(shown) + 3 * len(groups) - 1 <= size.height
+        dense = _Dense(groups, board.sweep.spec.seeds, size, drawing)
         self._is_dense = dense.shows_all and not fits if self._wants_dense is None else self._wants_dense
         if self._is_dense:
-            lines, self._run_ids = dense.lines(drawing, passing, self.marks)
+            lines, self._run_ids = dense.lines(passing, self.marks)
             return lines
         self._run_ids = {
             (row.competition_id, place): each.run.id
@@ -532,42 +506,37 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             for place, each in enumerate(row.runs)
             if each is not None
         }
-        columns = _matrix_columns(board, passing, self.marks, with_nodes=width >= _WITH_NODES)
-        table = Table(columns, shown, width, drawing, sorting=self._sorting)
+        columns = _matrix_columns(board, passing, self.marks, with_nodes=size.width >= _WITH_NODES)
+        table = Table(columns, shown, size.width, drawing, sorting=self._sorting)
         lines = []
         for group, rows in groups:
             lines += [Line()] if lines else []
             lines.append(table.heading(group.split.upper()))
             lines += [table.line(row, key=row.competition_id) for row in rows]
-            lines.append(table.line_of(_totals(group, self.app.drawing)))
+            lines.append(table.line_of(_totals(group, drawing)))
         return lines
 
-    def _filter_line(self, board: SweepBoard, width: int) -> tuple[Pieces, ...]:
-        """Return the line about filter, order and marks; empty if all are at their defaults."""
+    def _filter_line(self, board: SweepBoard) -> Iterable[Content]:
+        """Yield the line about filter, order and marks, unless all are at their defaults."""
         chosen = self._filter
         usual = _OF_TABLE if self._as_table else _OF_MATRIX
         if not chosen.text and not self.marks and self._sorting == usual:
-            return ()
+            return
         pieces: list[Piece] = [(" ", "text")]
         if chosen.text:
-            left = len(self._shown())
-            pieces += [("/ ", "accent"), (foreign(chosen.text, 60).rstrip(), "text")]
-            pieces += [(f"   {left:,} of {len(board.runs):,}   ", "dim")]
+            pieces += [("/ ", "accent"), (chosen.text, "text")]
+            pieces += [(f"   {len(self._shown()):,} of {len(board.runs):,}   ", "dim")]
         if chosen.unknown:
-            pieces.append((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}   ", "warn"))
+            pieces.append((f"unknown: {', '.join(chosen.unknown)}   ", "warn"))
         if self._sorting != usual:
             words = RUN.order(self._sorting.by).words
             pieces.append((f"order: {words}{', reversed' if self._sorting.reversed else ''}", "dim"))
-        marked: Pieces = ((f"{self.marked_text()} ", "accent"),) if self.marks else ()
-        return (spread(tuple(pieces), marked, width),)
+        yield at_both_ends([tuple(pieces)], [((f"{self.marked_text()} ", "accent"),) if self.marks else ()])
 
     def _draw_about(self) -> None:
         """Draw the line about the run under the cursor, with details that don't fit into a cell, and its keys."""
         row = self._row()
-        line: Pieces = ()
-        if row is not None:
-            line = cut(_about(row, self.app.drawing), self.size.width - 1, self.app.signs.ellipsis)
-        self.about.show(line)
+        self.about.show(() if row is None else _about(row, self.app.drawing))
         self.refresh_frame()
 
     def _keep_cursor(self) -> None:
@@ -642,8 +611,7 @@ def _order_named(name: str, is_reversed: str | None, usual: SortOrder[str]) -> S
 
 # In narrower lists the matrix would lose the cut-offs for the nodes of a batch system's runs.
 _WITH_NODES = 125
-# On narrower screens the basis of the projected costs is left out.
-_WIDE = 110
+_MANY = 1000
 # With more seeds each column is only as wide as needed.
 _SEEDS_WITH_ROOM = 3
 # What is wrong with live runs, in the words of their cells.
@@ -656,134 +624,115 @@ _COUNT_WORDS = (
 )
 
 
-def _header(
-    board: SweepBoard, width: int, engine: EngineStatus | None, drawing: Drawing
-) -> tuple[Pieces, ...]:
-    """Return the header: the sweep's name, progress and medals so far."""
-    standing, sweep, dot = board.standing, board.sweep, f" {drawing.signs.dot} "
-    spec = sweep.spec
-    facts = [
-        f"{len(spec.competitions)} {drawing.signs.times} {plural(spec.seeds, 'seed')}",
+def _header(board: SweepBoard, engine: EngineStatus | None, drawing: Drawing) -> Iterable[Content]:
+    """Yield the sweep's name and conditions, its progress and medals so far, its note, outages, and costs."""
+    sweep, spec, signs = board.sweep, board.sweep.spec, drawing.signs
+    name: list[Piece] = [(" ", "text"), (sweep.id, "strong")]
+    if board.standing.counts.demo:
+        name.append(("  demo data, not a result", "warn"))
+    if sweep.state is not SweepState.ACTIVE:
+        sign = signs.paused if sweep.state is SweepState.PAUSED else signs.stopped
+        name.append((f"  {sign} {sweep.state}", "warn"))
+    facts = (
+        f"{len(spec.competitions)} {signs.times} {plural(spec.seeds, 'seed')}",
         f"limit {wording.duration(sweep.conditions.time_limit_seconds)}",
         f"edition {sweep.conditions.edition}",
         f"at most {sweep.concurrency} at once",
-    ]
-    name: list[Piece] = [(" ", "text"), (foreign(sweep.id, 40).rstrip(), "strong")]
-    if standing.counts.demo:
-        name.append(("  demo data, not a result", "warn"))
-    if sweep.state is not SweepState.ACTIVE:
-        sign = drawing.signs.paused if sweep.state is SweepState.PAUSED else drawing.signs.stopped
-        name.append((f"  {sign} {sweep.state}", "warn"))
-    place = board.all_sweeps.index(sweep.id) + 1
-    several = len(board.all_sweeps) > 1
-    others: Pieces = ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if several else ()
-    ends = wording.sweep_end(standing.end(engine), drawing.now)
-    agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"))
-    between: Piece = (dot, "faint")
-    lefts: list[Pieces] = [
-        (*name, *agent, between, (dot.join(facts[:count]), "dim")) for count in (4, 3, 2, 1)
-    ]
-    lefts += [(*name, *agent), (*name, between, (facts[0], "dim")), tuple(name)]
-    when: Pieces = ((dot, "faint"), (ends, "dim")) if ends else ()
-    told = wording.medals(standing.interim, standing.any_medal, drawing.signs.plus_minus)
-    # The bounds are worth more than the expected end.
-    earned: list[Pieces] = [
-        ((text, "strong"), *tail, (" ", "text"))
-        for texts in (told[:-1], told[-1:])
-        for tail in (when, ())
-        for text in texts
-    ]
-    troubles = (row.trouble(drawing.now) for row in board.live)
-    needing = Counter(trouble[0] for trouble in troubles if trouble is not None)
-    space: Piece = (" ", "text")
-    counts: list[Pieces] = [
-        ((" ", "text"), *_counts(board, needing, words, drawing), space) for words in _COUNT_WORDS
-    ]
-    # States are named in words as long as the medals are not in their last form, which lacks the bounds.
-    worded = [
-        left
-        for left in counts[:-1]
-        for right in earned[: len(told) - 1]
-        if width_of(left) + width_of(right) < width
-    ]
-    lines = [spread_fitting(lefts, [others], width), spread_fitting(worded or counts, earned, width)]
-    if sweep.tags or sweep.note:
-        lines.append(_noted(sweep, width, drawing))
-    lines += [((f" {outage_text(outage)}", "warn"),) for outage in board.outages]
-    if board.costs is not None and (board.costs.spending.models or board.costs.budgets):
-        lines.append(_costs(board.costs, width, drawing))
-    return tuple(lines)
-
-
-def _noted(sweep: Sweep, width: int, drawing: Drawing) -> Pieces:
-    """Return the tags and the note of a sweep."""
-    return (
-        (f" {drawing.signs.noted} ", "accent"),
-        (foreign(wording.annotation(sweep), width - 4).rstrip(), "text"),
     )
+    groups: list[Pieces] = [tuple(name), ((spec.agent_id, "text"),), *(((fact, "dim"),) for fact in facts)]
+    lefts = [_dotted(groups[:most], drawing) for most in range(len(groups), 0, -1)]
+    place, several = board.all_sweeps.index(sweep.id) + 1, len(board.all_sweeps) > 1
+    yield at_both_ends(lefts, [((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if several else ()])
+    yield _progress(board, engine)
+    if noted := wording.annotation(sweep):
+        yield (f" {signs.noted} ", "accent"), (noted, "text")
+    for outage in board.outages:
+        yield ((f" {outage_text(outage)}", "warn"),)
+    if board.costs is not None and (board.costs.spending.models or board.costs.budgets):
+        yield in_one_line(_costs(board.costs, drawing))
 
 
-def _costs(costs: SweepCosts, width: int, drawing: Drawing) -> Pieces:
-    """Return the costs of its model calls, as many of the figures as fit."""
-    spent = costs.spending
-    dot: Piece = (f" {drawing.signs.dot} ", "faint")
-    known: Role = "text" if spent.cost is not None else "warn"
-    groups: list[Pieces] = [((" models ", "dim"), (f"{short_cost(spent)} so far", known))]
-    if spent.unpriced:
-        groups.append(((f"no price of {foreign(named(spent.unpriced), 40).rstrip()}", "warn"),))
-    if costs.projected is not None:
-        basis = f", {costs.basis}" if width >= _WIDE else ""
-        groups.append(((f"about {money(costs.projected)} projected{basis}", "text"),))
-    if costs.per_medal is not None:
-        groups.append(((f"{money(costs.per_medal)} a medal", "text"),))
-    groups.append(((plural(spent.calls, "call"), "dim"),))
-    groups += [((text, "dim"),) for text in tokens_in_words(spent)]
+def _dotted(groups: Sequence[Pieces], drawing: Drawing) -> Pieces:
+    return joined(groups, (f" {drawing.signs.dot} ", "faint"), _MANY)
+
+
+def _progress(board: SweepBoard, engine: EngineStatus | None) -> Block:
+    """Return the counts of runs, and the medals so far with the expected end.
+
+    States are named in words as long as the medals are not in their last form, which lacks the bounds of their rate.
+    """
+    standing = board.standing
+
+    def lines(width: int, drawing: Drawing) -> Iterable[Pieces]:
+        earned = wording.medals(standing.interim, standing.any_medal, drawing.signs.plus_minus)
+        ends = wording.sweep_end(standing.end(engine), drawing.now)
+        tail: Pieces = ((f" {drawing.signs.dot} ", "faint"), (ends, "dim")) if ends else ()
+        # The bounds are worth more than the expected end.
+        rights: list[Pieces] = [
+            ((text, "strong"), *when, (" ", "text"))
+            for texts in (earned[:-1], earned[-1:])
+            for when in (tail, ())
+            for text in texts
+        ]
+        lefts = [_counts(board, words, drawing) for words in _COUNT_WORDS]
+        shortest = width_of(rights[len(earned) - 2]) if len(earned) > 1 else width
+        worded = [left for left in lefts[:-1] if width_of(left) + shortest < width]
+        return [spread_fitting(worded or lefts, rights, width)]
+
+    return lines
+
+
+def _costs(costs: SweepCosts, drawing: Drawing) -> Iterable[Pieces]:
+    """Yield the costs of its model calls, and how much of the tightest budget is used; the least important last."""
+    spent, budget = costs.spending, costs.tightest
+    yield (" models ", "dim"), (f"{short_cost(spent)} so far", "warn" if spent.cost is None else "text")
+    if budget is not None and not budget.has_room:
+        yield ((f"budget of its {budget.scope} used up", "bad"),)
+    elif budget is not None:
+        full, empty = bar(budget.share, 10, drawing.signs)
+        role: Role = "warn" if budget.share >= MOST_OF_BUDGET else "running"
+        yield ("budget ", "dim"), (full, role), (empty, "faint"), (f" {100 * budget.share:.0f} %", "text")
     if costs.price_problem:
-        groups.insert(1, ((foreign(costs.price_problem, 60).rstrip(), "warn"),))
-    budget = _budget(costs, drawing)
-    return spread(joined(groups, dot, width - width_of(budget) - 1), budget, width)
+        yield ((costs.price_problem, "warn"),)
+    if spent.unpriced:
+        yield ((f"no price of {named(spent.unpriced)}", "warn"),)
+    if costs.projected is not None:
+        yield ((f"about {money(costs.projected)} projected", "text"),)
+    if costs.per_medal is not None:
+        yield ((f"{money(costs.per_medal)} a medal", "text"),)
+    if costs.basis:
+        yield ((f"projection {costs.basis}", "text"),)
+    yield ((plural(spent.calls, "call"), "dim"),)
+    for text in tokens_in_words(spent):
+        yield ((text, "dim"),)
 
 
-def _budget(costs: SweepCosts, drawing: Drawing) -> Pieces:
-    """Return the used share of the shared budget that is nearest to its limit."""
-    budget = costs.tightest
-    if budget is None:
-        return ()
-    if not budget.has_room:
-        return ((f"budget of its {budget.scope} used up ", "bad"),)
-    full, empty = bar(budget.share, 10, drawing.signs)
-    role: Role = "warn" if budget.share >= MOST_OF_BUDGET else "running"
-    used = f" {100 * budget.share:.0f} % "
-    return (("budget ", "dim"), (full, role), (empty, "faint"), (used, "text"))
-
-
-def _counts(
-    board: SweepBoard, needing: Mapping[CauseKind, int], words: tuple[str, ...], drawing: Drawing
-) -> Pieces:
+def _counts(board: SweepBoard, words: tuple[str, ...], drawing: Drawing) -> Pieces:
     """Return the number of runs by state with signs; runs waiting in a batch system don't count as running.
 
     Live runs that a person should look at are counted too, by what is wrong with them.
     """
     running, queued, finished, failed, infrastructure, stopped = words
-    counts = board.standing.counts
+    counts, signs = board.standing.counts, drawing.signs
+    needing = Counter(trouble[0] for row in board.live if (trouble := row.trouble(drawing.now)) is not None)
     waiting = sum(row.attempt is not None and row.attempt.is_in_queue for row in board.live)
     live = counts.live - waiting
-    pieces: list[Piece] = [
-        (f"{drawing.signs.running} {live}{running}", "running" if live else "dim"),
-        (f"   {drawing.signs.queued} {counts.queued}{queued}", "dim"),
-        (f"   {drawing.signs.done} {counts.finished}{finished}", "good" if counts.finished else "dim"),
-        (f"   {drawing.signs.failed} {counts.failed}{failed}", "bad" if counts.failed else "dim"),
-    ]
-    if needing:
-        told = ", ".join(f"{count} {_NEEDING[kind]}" for kind, count in sorted(needing.items()))
-        pieces.insert(1, (f" ({told})", "warn"))
+    pieces: list[Piece] = [(f" {signs.running} {live}{running}", "running" if live else "dim")]
     if waiting:
-        pieces.insert(1, (f" ({waiting} wait{' in Slurm' if running else ''})", "text"))
+        pieces.append((f" ({waiting} wait{' in Slurm' if running else ''})", "text"))
+    if needing:
+        wrong = ", ".join(f"{count} {_NEEDING[kind]}" for kind, count in sorted(needing.items()))
+        pieces.append((f" ({wrong})", "warn"))
+    pieces += [
+        (f"   {signs.queued} {counts.queued}{queued}", "dim"),
+        (f"   {signs.done} {counts.finished}{finished}", "good" if counts.finished else "dim"),
+        (f"   {signs.failed} {counts.failed}{failed}", "bad" if counts.failed else "dim"),
+    ]
     if counts.infrastructure:
         pieces.append((f" ({counts.infrastructure}{infrastructure})", "dim"))
     if counts.stopped:
-        pieces.append((f"   {drawing.signs.stopped} {counts.stopped}{stopped}", "dim"))
-    return tuple(pieces)
+        pieces.append((f"   {signs.stopped} {counts.stopped}{stopped}", "dim"))
+    return (*pieces, (" ", "text"))
 
 
 def _matrix_columns(
@@ -877,149 +826,100 @@ def _cell(row: RunRow, drawing: Drawing, *, marked: bool, with_nodes: bool) -> F
 
 # The width of a seed in the dense view: a mark, which is the gap too, the sign, and a letter after it.
 _DENSE_SEED = 3
-_DENSE_NAME = 38
-_DENSE_LONGEST_NAME = 56
-_DENSE_SHORTEST_NAME = 16
+# The width from which names are readable, and the bounds of that which they get.
+_DENSE_NAME, _DENSE_LONGEST_NAME, _DENSE_SHORTEST_NAME = 38, 56, 16
 _DENSE_MARGIN = 2
+# The lowest block: a heading, a competition, and the empty line before the next group.
+_DENSE_LOWEST = 3
+
+_Groups = Sequence[tuple[SplitGroup, Sequence[CompetitionRow]]]
+# A line of a block: a competition, the heading of a group (of one that goes on: with True), or nothing.
+_Entry = CompetitionRow | tuple[SplitGroup, bool] | None
 
 
-@dataclass(frozen=True)
-class _GroupHeading:
-    """The heading of a group in the dense view; `again` at the top of a block that continues the group."""
-
-    group: SplitGroup
-    again: bool = False
-
-
-_Entry = _GroupHeading | CompetitionRow | None
-
-
-@dataclass(frozen=True)
 class _Dense:
-    """The dense view: competitions in blocks side by side, one line each, with seeds as signs.
+    """The dense view: competitions in the fewest blocks side by side, one line each, with seeds as signs.
 
     Attributes:
-        blocks: each from top to bottom, all of one height: headings, competitions, and empty lines.
-        name_widths: the width of names by block.
-        names: the competitions' names by block, cut to that width so that none reads like another.
         shows_all: whether everything is visible at once with readable names.
     """
 
-    blocks: Sequence[Sequence[_Entry]]
-    seeds: int
-    name_widths: Sequence[int]
-    names: Sequence[Mapping[str, str]]
-    shows_all: bool
-    signs: Signs
+    def __init__(self, groups: _Groups, seeds: int, size: Size, drawing: Drawing) -> None:
+        self._seeds = seeds
+        self._drawing = drawing
+        names = [row.competition_id for _group, rows in groups for row in rows]
+        beside_name = _DENSE_MARGIN + 1 + seeds * _DENSE_SEED
+        most = max(1, size.width // (beside_name + _DENSE_SHORTEST_NAME))
+        needed = len(_blocks(groups, max(_DENSE_LOWEST, size.height)))
+        lines = _DENSE_LOWEST
+        while len(blocks := _blocks(groups, lines)) > min(most, max(1, needed)):
+            lines += 1
+        self._blocks = blocks
+        longest = min(max(map(len, names), default=0), _DENSE_LONGEST_NAME)
+        self._name_width = max(_DENSE_SHORTEST_NAME, min(longest, size.width // len(blocks) - beside_name))
+        # Cut so that none reads like another.
+        self._names = distinct_names(names, self._name_width, drawing.signs.ellipsis)
+        self.shows_all = needed <= most and self._name_width >= min(longest, _DENSE_NAME)
 
     def lines(
-        self, drawing: Drawing, passing: Collection[int], marks: Marks[int]
+        self, passing: Collection[int], marks: Marks[int]
     ) -> tuple[list[Line], dict[tuple[Hashable, int], int]]:
         """Return the lines, and the runs by the lines' keys and columns."""
         run_ids: dict[tuple[Hashable, int], int] = {}
         lines: list[Line] = []
-        for beside in zip(*self.blocks, strict=True):
+        for beside in zip_longest(*self._blocks):
             key = tuple(each.competition_id for each in beside if isinstance(each, CompetitionRow))
             pieces: list[Piece] = []
             cells: list[ColumnSpan] = []
-            for place, each in enumerate(beside):
-                name_width = self.name_widths[place]
+            for each in beside:
                 begin = width_of(pieces) + _DENSE_MARGIN
+                pieces.append((" " * _DENSE_MARGIN, "text"))
                 if not isinstance(each, CompetitionRow):
                     # Empty columns keep the indices, so that the cursor moves straight up and down.
-                    cells += [ColumnSpan(begin, begin, selectable=False, name=begin)] * self.seeds
-                    pieces += self._heading(each, name_width)
+                    cells += [ColumnSpan(begin, begin, selectable=False, name=begin)] * self._seeds
+                    pieces += self._heading(each)
                     continue
-                role: Role = "dim" if each.data else "text"
-                name = fit(self.names[place][each.competition_id], name_width, ellipsis=self.signs.ellipsis)
-                pieces += [(" " * _DENSE_MARGIN, "text"), (f"{name} ", role)]
+                name = fit(self._names[each.competition_id], self._name_width)
+                pieces.append((f"{name} ", "dim" if each.data else "text"))
                 for row in each.runs:
-                    is_shown = row is not None and row.run.id in passing
-                    at = width_of(pieces)
-                    if row is None or not is_shown:
-                        pieces.append((" " * _DENSE_SEED, "text"))
-                    else:
+                    at, is_shown = width_of(pieces), row is not None and row.run.id in passing
+                    if row is not None and is_shown:
                         run_ids[key, len(cells)] = row.run.id
-                        pieces += _dense_cell(row, drawing, marked=row.run.id in marks)
+                        pieces += _dense_cell(row, self._drawing, marked=row.run.id in marks)
+                    else:
+                        pieces.append((" " * _DENSE_SEED, "text"))
                     cells.append(ColumnSpan(at, at + _DENSE_SEED, selectable=is_shown, name=begin))
             lines.append(Line(tuple(pieces), key or None, tuple(cells), selectable=bool(key)))
         return lines, run_ids
 
-    def _heading(self, entry: _GroupHeading | None, name_width: int) -> Pieces:
+    def _heading(self, entry: tuple[SplitGroup, bool] | None) -> Pieces:
         """Return the heading of a group: split, results if there is room, and the numbers of the seeds."""
         if entry is None:
-            width = _DENSE_MARGIN + name_width + 1 + self.seeds * _DENSE_SEED
-            return ((" " * width, "text"),)
-        group = entry.group
-        numbers = "".join(f" {seed + 1:<{_DENSE_SEED - 1}}" for seed in range(self.seeds))
+            return ((" " * (self._name_width + 1 + self._seeds * _DENSE_SEED), "text"),)
+        group, goes_on = entry
+        numbers = "".join(f" {seed + 1:<{_DENSE_SEED - 1}}" for seed in range(self._seeds))
         title = f"{group.split.upper()}  "
-        room = name_width + 1 - len(title)
-        forms = wording.medals(group.interim, group.any_medal, self.signs.plus_minus)
-        told = "continued" if entry.again else next((form for form in forms[-2:] if len(form) < room), "")
-        return (
-            (" " * _DENSE_MARGIN, "text"),
-            (title, "strong"),
-            (f"{told:<{room}}", "dim"),
-            (numbers, "dim"),
-        )
+        room = self._name_width + 1 - len(title)
+        forms = wording.medals(group.interim, group.any_medal, self._drawing.signs.plus_minus)[-2:]
+        results = "continued" if goes_on else next((form for form in forms if len(form) < room), "")
+        return (title, "strong"), (f"{results:<{room}}", "dim"), (numbers, "dim")
 
 
-def _dense(
-    groups: Sequence[tuple[SplitGroup, Sequence[CompetitionRow]]],
-    seeds: int,
-    width: int,
-    height: int,
-    drawing: Drawing,
-) -> _Dense:
-    """Divide competitions into the fewest blocks that show all of them, or else as many as fit."""
-    beside_name = _DENSE_MARGIN + 1 + seeds * _DENSE_SEED
-    most = max(1, width // (beside_name + _DENSE_SHORTEST_NAME))
-    needed = len(_blocks(groups, max(_DENSE_LOWEST, height)))
-    count = min(most, max(1, needed))
-    lines = _DENSE_LOWEST
-    while len(blocks := _blocks(groups, lines)) > count:
-        lines += 1
-    wanted = [
-        max((len(each.competition_id) for each in block if isinstance(each, CompetitionRow)), default=0)
-        for block in blocks
-    ]
-    wanted = [min(max(each, _DENSE_SHORTEST_NAME), _DENSE_LONGEST_NAME) for each in wanted]
-    share = width // max(1, len(blocks)) - beside_name
-    # Width that a block does not need is given to others.
-    spare = sum(max(0, share - each) for each in wanted)
-    widths = []
-    for each in wanted:
-        more = min(spare, max(0, each - share))
-        spare -= more
-        widths.append(min(each, share + more))
-    has_names = all(name >= min(each, _DENSE_NAME) for name, each in zip(widths, wanted, strict=True))
-    everything = [row.competition_id for _group, rows in groups for row in rows]
-    names = {each: distinct_names(everything, each, drawing.signs.ellipsis) for each in set(widths)}
-    return _Dense(
-        blocks, seeds, widths, [names[each] for each in widths], needed <= most and has_names, drawing.signs
-    )
-
-
-# The lowest block: a heading, a competition, and the empty line before the next group.
-_DENSE_LOWEST = 3
-
-
-def _blocks(groups: Sequence[tuple[SplitGroup, Sequence[CompetitionRow]]], height: int) -> list[list[_Entry]]:
-    """Divide groups into blocks of a height, each with a heading on top, the last one filled with empty lines."""
+def _blocks(groups: _Groups, height: int) -> list[list[_Entry]]:
+    """Divide groups into blocks of a height, each with a heading on top."""
     blocks: list[list[_Entry]] = [[]]
     for group, rows in groups:
         # A heading has at least one competition below it.
-        if blocks[-1] and len(blocks[-1]) + 3 > height:
+        if blocks[-1] and len(blocks[-1]) + _DENSE_LOWEST > height:
             blocks.append([])
         if blocks[-1]:
             blocks[-1].append(None)
-        blocks[-1].append(_GroupHeading(group))
+        blocks[-1].append((group, False))
         for row in rows:
             if len(blocks[-1]) == height:
-                blocks.append([_GroupHeading(group, again=True)])
+                blocks.append([(group, True)])
             blocks[-1].append(row)
-    tallest = max(map(len, blocks))
-    return [[*block, *[None] * (tallest - len(block))] for block in blocks]
+    return blocks
 
 
 def _dense_cell(row: RunRow, drawing: Drawing, *, marked: bool) -> Pieces:
@@ -1062,7 +962,7 @@ def _share(seed: Interim | None) -> str:
     return f"{seed.low:.1f} %" if seed.is_final else f"{seed.medals} of {seed.ended}"
 
 
-def _table_columns(board: SweepBoard, width: int) -> tuple[NounField[RunRow], ...]:
+def _table_columns(board: SweepBoard, *, is_narrow: bool) -> tuple[NounField[RunRow], ...]:
     """Return the columns of the flat table."""
     names = [
         "run",
@@ -1078,7 +978,6 @@ def _table_columns(board: SweepBoard, width: int) -> tuple[NounField[RunRow], ..
         "why",
     ]
     # Where not all has room, why a run failed is worth more than its score and the end of a long name.
-    is_narrow = width < _TABLE_NARROW
     left_out = {"score", "better", "took"} if is_narrow else set[str]()
     if not any(row.run.attempts > 1 for row in board.runs):
         left_out.add("attempts")
@@ -1097,17 +996,15 @@ def _about(row: RunRow, drawing: Drawing) -> Pieces:
     """Return the description of a run in words."""
     run, signs, now = row.run, drawing.signs, drawing.now
     dot: Piece = (f" {signs.dot} ", "faint")
-    name = foreign(run.competition_id, 60).rstrip()
-    pieces: list[Piece] = [(f" {name} seed {run.seed}", "text"), dot]
+    pieces: list[Piece] = [(f" {run.competition_id} seed {run.seed}", "text"), dot]
     if run.tags or run.note:
-        noted = foreign(wording.annotation(run), 200).rstrip()
-        pieces += [(f"{signs.noted} {noted}", "accent"), dot]
+        pieces += [(f"{signs.noted} {wording.annotation(run)}", "accent"), dot]
     took = row.took_seconds(now)
     if run.failure_class is not None and run.state is not RunState.QUEUED:
         after = "" if took is None else f" after {wording.elapsed_within(took, row.limit_seconds)}"
         return (
             *pieces,
-            (foreign(run.failure_text, 400).rstrip(), "text"),
+            (run.failure_text, "text"),
             dot,
             (wording.failure(run), "bad"),
             (after, "dim"),
@@ -1120,15 +1017,13 @@ def _about(row: RunRow, drawing: Drawing) -> Pieces:
     if drawn.letter and not run.grading_problem:
         pieces += [dot, (row.trouble_text(now), "warn")]
     if run.grading_problem:
-        trouble = foreign(wording.grading_trouble(run, now), 400).rstrip()
-        return (*pieces, dot, (trouble, "warn"))
+        return (*pieces, dot, (wording.grading_trouble(run, now), "warn"))
     if run.state is RunState.QUEUED and row.data is not None:
-        return (*pieces, (f"  waits: {foreign(row.data.text, 80).rstrip()}", "warn"))
+        return (*pieces, (f"  waits: {row.data.text}", "warn"))
     if where := row.where(now):
-        pieces += [dot, (foreign(where, 200).rstrip(), drawn.role)]
+        pieces += [dot, (where, drawn.role)]
     if run.is_live:
-        standing = f"now {wording.OUTCOME_WORDS[run.standing]}" if run.standing else "nothing graded yet"
-        pieces += [dot, (standing, "dim")]
+        pieces += [dot, (wording.standing_so_far(run.standing), "dim")]
     if run.score is not None:
         arrow = f" {better_arrow(row.cuts, signs)}" if row.cuts else ""
         score = wording.score_beside(run.score, row.cuts, 8)

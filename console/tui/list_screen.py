@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from mlebench_console.console.lists import Key, Marks
 from mlebench_console.console.pieces import cut
-from mlebench_console.console.roles import Piece, Pieces
+from mlebench_console.console.roles import Pieces
 from mlebench_console.console.tui.screen import ConsoleScreen, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.inputs import Prompt
@@ -167,9 +167,24 @@ class DetailedScreen(FilteredScreen):
         return self.LIST_WIDTH
 
     @property
+    def rows_above_detail(self) -> int:
+        """The height of a list so low that the pane has room below it; 0 where it has not."""
+        return 0
+
+    @property
+    def rows_of_list(self) -> int:
+        """The rows that the list has without a pane below it."""
+        return self.query_one("#beside").size.height - self.line_list.styles.margin.height
+
+    @property
+    def is_detail_below(self) -> bool:
+        """Whether the pane is shown below the list, since there is no room beside it."""
+        return self._wants_detail and self.size.width < self.detail_from and self.rows_above_detail > 0
+
+    @property
     def has_detail(self) -> bool:
         """Whether the pane is shown."""
-        return self._wants_detail and self.size.width >= self.detail_from
+        return self._wants_detail and (self.size.width >= self.detail_from or self.is_detail_below)
 
     @property
     def asks_for_detail(self) -> bool:
@@ -220,8 +235,8 @@ class DetailedScreen(FilteredScreen):
         width, height = pane.size.width - 2, pane.size.height
         lines = [] if key is None or width < 1 else list(self.detail_lines(width, height))[:height]
         lines += [()] * (height - len(lines))
-        rule: Piece = (f"{self.app.signs.axis} ", "faint")
-        pane.show(*((rule, *cut(line, width)) for line in lines))
+        rule: Pieces = () if self.is_detail_below else ((f"{self.app.signs.axis} ", "faint"),)
+        pane.show(*((*rule, *cut(line, width)) for line in lines))
 
     @property
     def is_settled(self) -> bool:
@@ -233,11 +248,14 @@ class DetailedScreen(FilteredScreen):
         self.query_again(_DETAIL)
 
     def place_detail(self) -> None:
-        """Show or hide the pane, and set its width."""
-        pane = self.query_one("#detail", Painted)
+        """Show or hide the pane, beside the list or below it, and set its size."""
+        pane, is_below = self.query_one("#detail", Painted), self.is_detail_below
         narrowest, widest = _DETAIL_WIDTHS
-        pane.styles.width = min(widest, max(narrowest, self.size.width - self.list_width))
+        beside = min(widest, max(narrowest, self.size.width - self.list_width))
+        pane.styles.width = "1fr" if is_below else beside
         pane.display = self.has_detail
+        self.query_one("#beside").set_class(is_below, "-below")
+        self.line_list.styles.height = self.rows_above_detail if is_below else "1fr"
 
 
 class DescribedScreen(FilteredScreen):
