@@ -187,8 +187,12 @@ def _model_variables(order: Order, port: int) -> dict[str, str]:
 def variables(
     order: Order, layout: AgentLayout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
 ) -> dict[str, str]:
-    """Return all variables of an agent; those of its config.yaml override ours, and there are no others."""
+    """Return all variables of an agent, and there are no others.
+
+    Those of its config.yaml override ours, except for the proxy's, since there is no other way out.
+    """
     threads = str(max(1, int(order.conditions.resources.cpus)))
+    proxy = _proxy_variables() if order.conditions.network == "models" else {}
     return {
         "COMPETITION_ID": order.competition_id,
         "SEED": str(order.seed),
@@ -213,6 +217,7 @@ def variables(
         "OPENBLAS_NUM_THREADS": threads,
         **_model_variables(order, model_port),
         **dict(own),
+        **proxy,
     }
 
 
@@ -234,11 +239,10 @@ def variables_in_an_image(
 ) -> dict[str, str]:
     """Return an agent's variables in addition to those of its image."""
     found = variables(order, layout, own, port=port, model_port=model_port)
-    proxy = proxy_variables() if order.conditions.network == "models" else {}
-    return {name: value for name, value in found.items() if name not in _OF_THE_IMAGE} | proxy
+    return {name: value for name, value in found.items() if name not in _OF_THE_IMAGE}
 
 
-def proxy_variables() -> dict[str, str]:
+def _proxy_variables() -> dict[str, str]:
     """Return the variables that direct programs to the proxy, the only way out of the network `models`."""
     proxy, own = f"http://localhost:{PROXY_PORT}", "localhost,127.0.0.1"
     both = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": own}

@@ -48,10 +48,8 @@ def take(attempt: Path) -> SecretLaunch:
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
     """
-    place = _left(attempt, _LAUNCH)
-    with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
-        values = json.load(stream)
-    place.unlink()
+    values = _read(attempt, _LAUNCH)
+    _place(attempt, _LAUNCH).unlink()
     return SecretLaunch(tuple(values["variables"].items()), tuple(values["secrets"]))
 
 
@@ -61,9 +59,7 @@ def read_hidden(attempt: Path) -> tuple[str, ...]:
     Raises:
         EnvironmentProblem: it is not there, as after a reboot.
     """
-    with files.reading_untrusted(_left(attempt, _HIDDEN), max_bytes=_MAX_BYTES) as stream:
-        values = json.load(stream)
-    return tuple(str(value) for value in values["secrets"])
+    return tuple(str(value) for value in _read(attempt, _HIDDEN)["secrets"])
 
 
 def leave_keys(attempt: Path, keys: Mapping[str, str]) -> None:
@@ -77,9 +73,7 @@ def read_keys(attempt: Path) -> dict[str, str]:
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
     """
-    with files.reading_untrusted(_left(attempt, _KEYS), max_bytes=_MAX_BYTES) as stream:
-        values = json.load(stream)
-    return {str(name): str(key) for name, key in values["keys"].items()}
+    return {str(name): str(key) for name, key in _read(attempt, _KEYS)["keys"].items()}
 
 
 def send(attempt: Path, folder: Path) -> None:
@@ -175,6 +169,12 @@ def discard_orphans() -> None:
 
 def _leave(attempt: Path, kind: str, values: Mapping[str, Any]) -> None:
     files.write_json(_place(attempt, kind), {"attempt": str(attempt), **values}, durable=False)
+
+
+def _read(attempt: Path, kind: str) -> dict[str, Any]:
+    with files.reading_untrusted(_left(attempt, kind), max_bytes=_MAX_BYTES) as stream:
+        values: dict[str, Any] = json.load(stream)
+    return values
 
 
 def _left(attempt: Path, kind: str) -> Path:

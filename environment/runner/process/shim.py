@@ -90,10 +90,10 @@ class _Service:
 class Shim:
     """Runs one attempt, once."""
 
-    def __init__(self, attempt: Path, order: Order, cache: Path | None = None) -> None:
+    def __init__(self, attempt: Path, order: Order, cache: Path) -> None:
         self._attempt = attempt
         self._order = order
-        self._cache = cache or attempt / protocol.SCRATCH / "images"
+        self._cache = cache
         self._isolated = order.conditions.runtime != protocol.PLAIN
         self._runtime = order.conditions.runtime
         self._root: Path | None = None  # the agent's unpacked image
@@ -309,8 +309,7 @@ class Shim:
     def _variables(self, own: tuple[tuple[str, str], ...], *, port: int, model_port: int) -> dict[str, str]:
         order, image = self._order, self._order.image_file
         if image is None:
-            variables = layout.variables(order, self._layout, own, port=port, model_port=model_port)
-            return variables | (layout.proxy_variables() if order.conditions.network == "models" else {})
+            return layout.variables(order, self._layout, own, port=port, model_port=model_port)
         variables = dict(image.variables) | {"HOME": image.home, "USER": image.user, "LOGNAME": image.user}
         variables |= layout.variables_in_an_image(order, self._layout, own, port=port, model_port=model_port)
         if bubblewrap.gpu_nodes(self._attempt):
@@ -472,8 +471,7 @@ def _free_port() -> int:
 
 def main() -> int:
     """Claim the attempt of the command line and run it, unless it was claimed before."""
-    attempt = Path(sys.argv[1])
-    cache = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    attempt, cache = Path(sys.argv[1]), Path(sys.argv[2])
     lock = FileLock(attempt / protocol.LOCK)
     if not lock.acquire_soon() or not output.claim(attempt / protocol.CLAIM):
         return EXIT_CLAIMED

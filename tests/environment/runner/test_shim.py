@@ -27,7 +27,10 @@ def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[
     (Path(order.agent_folder) / "start.sh").write_text(script)
     protocol.write(folder / protocol.ORDER, order)
     return subprocess.run(
-        [sys.executable, "-I", "-m", "mlebench_console.environment.runner.process.shim", str(folder)],
+        [
+            *(sys.executable, "-I", "-m", "mlebench_console.environment.runner.process.shim"),
+            *(str(folder), str(folder.parent / "cache")),
+        ],
         capture_output=True,
         check=False,
         env={**os.environ, "SECRET_OF_THE_ENGINE": "x"},
@@ -109,7 +112,7 @@ def test_secrets_that_are_gone_are_told(tmp_path: Path, order: Order) -> None:
 def test_a_validation_server_is_started_again_however_often_it_dies_in_a_day(
     tmp_path: Path, order: Order
 ) -> None:
-    shim = Shim(tmp_path, order)
+    shim = Shim(tmp_path, order, tmp_path)
     server = shim._services[0]
     server.served_at = time.monotonic() - 120
     assert [shim._record_end(server, -9) for _ in range(100)] == [0.5] * 100
@@ -122,7 +125,7 @@ def test_a_validation_server_is_started_again_however_often_it_dies_in_a_day(
 def test_without_a_sandbox_an_agent_may_have_killed_the_validation_server(
     tmp_path: Path, order: Order
 ) -> None:
-    shim = Shim(tmp_path, changed(order, runtime=protocol.PLAIN))
+    shim = Shim(tmp_path, changed(order, runtime=protocol.PLAIN), tmp_path)
     shim._record_end(shim._services[0], -9)
     (line,) = jsonlines.read(tmp_path / protocol.RESTARTS).values
     assert not line["from_outside"]
@@ -135,7 +138,7 @@ def test_a_validation_server_that_dies_while_the_disk_is_full_takes_no_agent_wit
     # What was to be logged can't be written in the end either.
     with pytest.raises(OSError, match="No space"), Path("/dev/full").open("w", buffering=1) as full:
         monkeypatch.setattr(sys, "stderr", full)
-        shim = Shim(tmp_path, order)
+        shim = Shim(tmp_path, order, tmp_path)
         assert shim._record_end(shim._services[0], -9) == 0.5
 
 
@@ -149,7 +152,7 @@ def test_a_shim_that_fails_when_its_agent_has_begun_does_not_say_that_none_has_r
     protocol.make_folders(tmp_path)
     protocol.write(tmp_path / protocol.ORDER, order)
     monkeypatch.setattr(Shim, "run", fail)
-    monkeypatch.setattr(sys, "argv", ["shim", str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["shim", str(tmp_path), str(tmp_path / "cache")])
     with pytest.raises(OSError, match="trouble"):
         main()
     assert not (tmp_path / protocol.ENDING).exists()
