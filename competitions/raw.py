@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from os import PathLike
 from pathlib import Path, PurePath
@@ -24,6 +25,23 @@ class RawDataProblem(DataProblem):
         subject: str = "",
     ) -> None:
         super().__init__(what, why, next_step, subject=subject)
+
+
+@contextmanager
+def read_as(what: str, path: object, *faults: type[Exception]) -> Iterator[None]:
+    """Turn these errors, of reading a raw file inside, into the problem that it cannot be read as this.
+
+    Raises:
+        RawDataProblem: it cannot be read.
+    """
+    try:
+        yield
+    except faults as error:
+        kind = type(error).__name__
+        why = (
+            f"{kind}: {error}" if isinstance(error, LookupError | TypeError | AttributeError) else str(error)
+        )
+        raise RawDataProblem(f"{path} cannot be read as {what}", why or kind) from error
 
 
 class HasSize(Protocol):

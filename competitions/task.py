@@ -98,6 +98,10 @@ class Preparation(_Job):
                     return path
         raise self.missing(" or ".join(names), self.raw)
 
+    def unexpected(self, file: RawPath | str, why: str) -> RawDataProblem:
+        """Return the problem of a raw file whose content is not as expected."""
+        return RawDataProblem(f"{file} is not in the expected form", why, subject=self.competition.id)
+
     def missing(self, name: str, folder: RawPath) -> RawDataProblem:
         """Return the problem of a raw file that is missing from its folder."""
         return RawDataProblem(

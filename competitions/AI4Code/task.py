@@ -10,7 +10,7 @@ import pandas as pd
 from mlebench_console.competitions.kit import checks, placing, tables
 from mlebench_console.competitions.kit.formats import json_files
 from mlebench_console.competitions.kit.tables import labelled_table
-from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.raw import RawDataProblem, read_as
 from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 LARGEST_SHARE = 0.15  # of all notebooks; the 20,000 of the real data are fewer
@@ -63,28 +63,21 @@ def _in_test(job: Preparation, ancestors: pd.Series) -> npt.NDArray[np.bool_]:
             chosen[family] = True
             taken += size
     if taken != test_size and not job.corrected:
-        raise RawDataProblem(
-            "train_ancestors.csv is not in the expected form",
-            f"its families add up to {taken} test notebooks, expected {test_size}",
-            subject=job.competition.id,
+        raise job.unexpected(
+            "train_ancestors.csv", f"its families add up to {taken} test notebooks, expected {test_size}"
         )
     return chosen[codes]
 
 
 def _cells_as_given(job: Preparation, notebook: str) -> str:
     path = job.source(f"train/{notebook}.json")
-    try:
+    with read_as("a notebook", path, ValueError, KeyError, TypeError):
         return " ".join(json_files.read_json(path)["cell_type"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise RawDataProblem(
-            f"{path} cannot be read as a notebook", f"{type(error).__name__}: {error}"
-        ) from error
 
 
 def grade(case: Grading) -> float:
     """Return Kendall's tau over all notebooks: 1 in the right order, -1 in the reversed one."""
-    checks.columns_present(case.submission, ["id", "cell_order"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
+    rows = checks.paired_rows(case, "id", "cell_order")
     wanted, given = (
         [[] if pd.isna(cell) else str(cell).split() for cell in cells.tolist()]
         for cells in (case.answers["cell_order"], case.submission["cell_order"].iloc[rows])

@@ -66,8 +66,7 @@ def _secret(job: Preparation, covers: Sequence[RawPath]) -> bytes:
 
 def grade(case: Grading) -> np.float64:
     """Return the ROC AUC with the part up to a true positive rate of 0.4 counted twice."""
-    checks.columns_present(case.submission, ["Id", "Label"])
-    rows = checks.matched_rows(case.submission, case.answers, "Id")
+    rows = checks.paired_rows(case, "Id", "Label")
     scores = checks.numbers(case.submission, "Label", spelt="refused")[rows]
     truth = case.answers["Label"].to_numpy()
     return np.float64(metrics.banded_auc(truth, scores, edges=(0, 0.4, 1), weights=(2, 1)))

@@ -1,8 +1,9 @@
 """APTOS 2019: a row split of eye photographs, scored by quadratic weighted kappa."""
 
-from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit import placing
 from mlebench_console.competitions.kit.splits import duplicates
 from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
 from mlebench_console.competitions.task import Grading, Preparation
 
 GRADES = range(5)
@@ -23,12 +24,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Return the weighted kappa: over the five grades in edition corrected, over those that occur in edition v1."""
-    checks.columns_present(case.submission, ["id_code", "diagnosis"])
-    rows = checks.matched_rows(case.submission, case.answers, "id_code")
-    predicted = checks.whole_numbers(case.submission, "diagnosis")[rows]
-    truth = checks.whole_numbers(case.answers, "diagnosis")
-    if not case.corrected:
-        return metrics.quadratic_weighted_kappa(truth, predicted)
-    checks.numbers(case.submission, "diagnosis", low=GRADES[0], high=GRADES[-1])
-    return metrics.quadratic_weighted_kappa(truth, predicted, classes=GRADES)
+    """Return the weighted kappa of the five grades."""
+    return graders.kappa(case, id_column="id_code", target="diagnosis", grades=GRADES)

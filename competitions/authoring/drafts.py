@@ -60,8 +60,7 @@ class _Scoring:
 
 
 _NUMBERS = """\
-    checks.columns_present(case.submission, [ID, TARGET])
-    rows = checks.matched_rows(case.submission, case.answers, ID)
+    rows = checks.paired_rows(case, ID, TARGET)
     predicted = checks.numbers(case.submission, TARGET)[rows]
     return metrics.{metric}(checks.numbers(case.answers, TARGET), predicted)"""
 

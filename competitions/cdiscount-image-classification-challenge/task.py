@@ -9,7 +9,6 @@ from mlebench_console.competitions.kit import placing, splits
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.kit.tasks import graders
 from mlebench_console.competitions.task import Grading, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 from . import bson
 
@@ -24,7 +23,7 @@ def prepare(job: Preparation) -> None:
     path = job.source("train.bson")
     products = pd.DataFrame(bson.whole_numbers(job, path, FIELDS), columns=FIELDS)
     if products["_id"].duplicated().any():
-        raise DataProblem(f"{path} is not in the expected form", "an _id occurs twice")
+        raise job.unexpected(path, "an _id occurs twice")
     split = splits.by_row(job, len(products))
     in_test = np.zeros(len(products), dtype=bool)
     in_test[split.test] = True

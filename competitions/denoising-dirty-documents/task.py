@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlebench_console.competitions.kit import archives, checks, metrics, splits
-from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.raw import read_as
 from mlebench_console.competitions.task import Grading, Preparation
 
 DIRTY, CLEAN = "train", "train_cleaned"
@@ -55,21 +55,17 @@ def grey_levels(content: bytes, name: str) -> npt.NDArray[np.uint8]:
     """
     from PIL import Image
 
-    try:
-        Image.open(
-            BytesIO(content), formats=["PNG"]
-        ).verify()  # checks more of its checksums than reading does
+    with read_as("a PNG image", name, OSError, SyntaxError, ValueError):
+        # checks more of its checksums than reading does
+        Image.open(BytesIO(content), formats=["PNG"]).verify()
         with Image.open(BytesIO(content), formats=["PNG"]) as picture:
             if picture.mode.startswith("I"):
                 raise ValueError("it is 16 bits deep")
             return np.asarray(picture.convert("L"))
-    except (OSError, SyntaxError, ValueError) as error:
-        raise RawDataProblem(f"{name} cannot be read as a PNG image", str(error)) from error
 
 
 def grade(case: Grading) -> float:
     """Return the root mean squared error of the brightness of all pixels together."""
-    checks.columns_present(case.submission, ["id", "value"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
+    rows = checks.paired_rows(case, "id", "value")
     predicted = checks.numbers(case.submission, "value", spelt="python")[rows]
     return metrics.rmse(checks.numbers(case.answers, "value"), predicted)

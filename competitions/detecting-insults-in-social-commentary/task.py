@@ -10,7 +10,6 @@ from mlebench_console.competitions.kit import placing, tables
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.kit.tasks import graders
 from mlebench_console.competitions.task import Grading, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 COLUMNS = ["Insult", "Date", "Comment"]
 SAMPLE = "sample_submission_null.csv"
@@ -23,10 +22,10 @@ def prepare(job: Preparation) -> None:
         return
     train_path, solved = job.source("train.csv"), job.source("test_with_solutions.csv")
     train, test = (labelled_table.read(job, path.name, needs=COLUMNS) for path in (train_path, solved))
-    _expect_columns(train, COLUMNS, "train.csv")
-    _expect_columns(test, [*COLUMNS, "Usage"], "test_with_solutions.csv")
+    _expect_columns(job, train, COLUMNS, "train.csv")
+    _expect_columns(job, test, [*COLUMNS, "Usage"], "test_with_solutions.csv")
     if set(train["Comment"].dropna()) & set(test["Comment"].dropna()):
-        raise DataProblem(f"{solved} is not in the expected form", "a comment of it is in train.csv too")
+        raise job.unexpected(solved, "a comment of it is in train.csv too")
     placing.copy_file(job, train_path, job.public / "train.csv")
     placing.copy_file(job, solved, job.private / "test.csv")
     gold = test[COLUMNS]
@@ -39,7 +38,7 @@ def _prepare_verification_set(job: Preparation) -> None:
     sources = ("train.csv", "test_with_solutions.csv")
     labelled = [labelled_table.read(job, name, needs=COLUMNS, text=())[COLUMNS] for name in sources]
     test = labelled_table.read(job, "impermium_verification_labels.csv", needs=COLUMNS, text=())
-    _expect_columns(test, ["id", *COLUMNS, "Usage"], "impermium_verification_labels.csv")
+    _expect_columns(job, test, ["id", *COLUMNS, "Usage"], "impermium_verification_labels.csv")
     labelled_table.write_parts(
         job,
         pd.concat(labelled),
@@ -50,12 +49,9 @@ def _prepare_verification_set(job: Preparation) -> None:
     tables.write_csv(test[["id", "Insult"]], job.private / "gold_submission.csv")
 
 
-def _expect_columns(table: pd.DataFrame, columns: list[str], name: str) -> None:
+def _expect_columns(job: Preparation, table: pd.DataFrame, columns: list[str], name: str) -> None:
     if list(table.columns) != columns:
-        raise DataProblem(
-            f"{name} is not in the expected form",
-            f"its columns are {list(table.columns)}, expected {columns}",
-        )
+        raise job.unexpected(name, f"its columns are {list(table.columns)}, expected {columns}")
 
 
 def grade(case: Grading) -> float:

@@ -43,7 +43,6 @@ def _kind(name: str) -> str:
 
 def grade(case: Grading) -> float:
     """Return the mean log loss of the probability of a dog."""
-    checks.columns_present(case.submission, ["id", "label"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
+    rows = checks.paired_rows(case, "id", "label")
     predicted = checks.numbers(case.submission, "label", low=0, high=1)[rows]
     return float(metrics.log_losses(case.answers["label"].to_numpy(), predicted).mean())

@@ -8,7 +8,6 @@ from mlebench_console.competitions.kit import checks, splits, tables
 from mlebench_console.competitions.kit.metrics.regression import spearman
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.task import Grading, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 RARE = "question_type_spelling"
 COLUMNS = 41
@@ -22,7 +21,7 @@ def prepare(job: Preparation) -> None:
     targets = list(table.columns[INPUTS:])
     train, test = _split(job, table).of(table)
     if (test[targets].nunique() <= 1).any():
-        raise DataProblem("train.csv is not in the expected form", "a rating is the same in all test rows")
+        raise job.unexpected("train.csv", "a rating is the same in all test rows")
     answers = test[["qa_id", *targets]]
     sample = tables.filled(answers[["qa_id"]], dict.fromkeys(targets, 0.0))
     sample[targets] = np.linspace(0, 1, len(test))[:, None].repeat(len(targets), axis=1)
@@ -41,7 +40,7 @@ def _split(job: Preparation, table: pd.DataFrame) -> splits.Split:
         return split
     nonzero = split.train[rare[split.train] != 0]
     if len(nonzero) == 0:
-        raise DataProblem("train.csv is not in the expected form", f"no row has a {RARE} above zero")
+        raise job.unexpected("train.csv", f"no row has a {RARE} above zero")
     return _swapped(split, groups, int(nonzero[0]), int(split.test[0]))
 
 

@@ -8,7 +8,6 @@ import pandas as pd
 from mlebench_console.competitions.kit import checks, metrics, placing, tables
 from mlebench_console.competitions.kit.tables import labelled_table, large_tables
 from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 PURCHASES = "transactions_train.csv"
 COLUMNS = {
@@ -30,9 +29,7 @@ def prepare(job: Preparation) -> None:
     try:
         last = date.fromisoformat(max(block["t_dat"].max() for block in purchases.blocks(["t_dat"])))
     except (TypeError, ValueError) as error:
-        raise DataProblem(
-            f"{job.source(PURCHASES)} is not in the expected form", f"t_dat: {error}"
-        ) from error
+        raise job.unexpected(job.source(PURCHASES), f"t_dat: {error}") from error
     first = last - WINDOW + timedelta(days=1 if job.corrected else 0)
     with (job.public / PURCHASES).open("wb") as stream:
         held_out = large_tables.write_rest(

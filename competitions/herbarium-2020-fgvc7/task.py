@@ -5,7 +5,6 @@ from mlebench_console.competitions.kit.placing import pseudonyms
 from mlebench_console.competitions.kit.tasks import annotated_images, graders
 from mlebench_console.competitions.kit.tasks.annotated_images import Collection
 from mlebench_console.competitions.task import Grading, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 BASE = "nybg2020/"
 FIELDS = {"annotations", "categories", "images", "info", "licenses", "regions"}
@@ -22,8 +21,8 @@ def prepare(job: Preparation) -> None:
     _check(job, collection)
     most = MOST if job.corrected else None
     raw = job.source(f"{BASE}train")
-    parts = annotated_images.split(job, collection.images, most=most, hidden_order=raw)
-    pairs = annotated_images.write_numbered(job, collection, parts, BASE)
+    train, test = annotated_images.split(job, collection.images, most=most, hidden_order=raw)
+    pairs = annotated_images.write_numbered(job, collection, train, test, BASE)
     if job.corrected:
         pseudonyms.place_unrecognisable(job, pairs)
     else:
@@ -33,18 +32,12 @@ def prepare(job: Preparation) -> None:
 def _check(job: Preparation, collection: Collection) -> None:
     unknown = sorted(set(collection.fields) - FIELDS)
     if unknown:
-        raise DataProblem(
-            f"{job.source(collection.name)} is not in the expected form",
-            f"it has an unknown field {unknown[0]!r}",
-        )
+        raise job.unexpected(job.source(collection.name), f"it has an unknown field {unknown[0]!r}")
     for each in collection.images:
         folder = f"images/{each.category // 100:03d}/{each.category % 100:02d}"
         name = each.image["file_name"]
         if name.rpartition("/")[0] != folder:
-            raise DataProblem(
-                f"{job.source(collection.name)} is not in the expected form",
-                f"{name} does not lie in {folder}",
-            )
+            raise job.unexpected(job.source(collection.name), f"{name} does not lie in {folder}")
 
 
 def grade(case: Grading) -> float:

@@ -15,8 +15,8 @@ def prepare(job: Preparation) -> None:
     """
     collection = annotated_images.read(job, "train/metadata.json")
     most = MOST if job.corrected else None
-    parts = annotated_images.split(job, collection.images, most=most, hidden_order=job.source("train"))
-    pairs = annotated_images.write_numbered(job, collection, parts, "")
+    train, test = annotated_images.split(job, collection.images, most=most, hidden_order=job.source("train"))
+    pairs = annotated_images.write_numbered(job, collection, train, test, "")
     placing.place(job, pairs, "test", anew=True)
 
 

@@ -14,11 +14,11 @@ def prepare(job: Preparation) -> None:
     """Split and rename the scans of each species; edition corrected orders test scans by a digest of their bytes."""
     collection = annotated_images.read(job, "train_metadata.json", needs=(), image_key="image_id")
     raw = job.source("train_images")
-    parts = annotated_images.split(job, collection.images, shuffle_from=1, hidden_order=raw)
-    train = _renamed(parts.train)
+    trained, tested = annotated_images.split(job, collection.images, shuffle_from=1, hidden_order=raw)
+    train = _renamed(trained)
     test = [
         {**each.image, "image_id": str(number), "file_name": f"{number // 1000:03d}/test-{number:06d}.jpg"}
-        for number, each in enumerate(parts.test)
+        for number, each in enumerate(tested)
     ]
     json_files.write_json(
         job.public / "train_metadata.json", collection.only(train), indent=4, sort_keys=True
@@ -28,12 +28,12 @@ def prepare(job: Preparation) -> None:
         "train": [each.image["file_name"] for each in train],
         "test": [each["file_name"] for each in test],
     }
-    for part, images in (("train", parts.train), ("test", parts.test)):
+    for part, images in (("train", trained), ("test", tested)):
         target = job.public / f"{part}_images"
         pairs = zip(images, names[part], strict=True)
         wanted = [(raw / old.image["file_name"], target / new) for old, new in pairs]
         placing.place(job, wanted, f"{part}_images", anew=part == "test")
-    annotated_images.write_answers(job, parts.test, sample=42)
+    annotated_images.write_answers(job, tested, sample=42)
 
 
 def _renamed(images: Sequence[Labelled]) -> list[Labelled]:

@@ -7,7 +7,6 @@ import pandas as pd
 from mlebench_console.competitions.kit import checks, placing, tables
 from mlebench_console.competitions.kit.metrics.probability import divergences
 from mlebench_console.competitions.kit.tables import labelled_table
-from mlebench_console.competitions.raw import RawDataProblem
 from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 VOTES = [f"{name}_vote" for name in ("seizure", "lpd", "gpd", "lrda", "grda", "other")]
@@ -23,10 +22,8 @@ def prepare(job: Preparation) -> None:
     windows = labelled_table.read(job, "train.csv", needs=[*SHOWN, *WINDOW, *VOTES])
     train, test = labelled_table.divided(job, windows, windows["spectrogram_id"])
     if train[EEG].isin(test[EEG]).any():
-        raise RawDataProblem(
-            f"{job.source('train.csv')} is not in the expected form",
-            "windows of one recording belong to several spectrograms",
-            subject=job.competition.id,
+        raise job.unexpected(
+            job.source("train.csv"), "windows of one recording belong to several spectrograms"
         )
     shown = SHOWN
     key = EEG
@@ -48,8 +45,7 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> np.float64:
     """Return the mean divergence of predicted from true shares of votes, which edition v1 pairs by sorting."""
     if case.corrected:
-        checks.columns_present(case.submission, [LABEL, *VOTES])
-        rows = checks.matched_rows(case.submission, case.answers, LABEL)
+        rows = checks.paired_rows(case, LABEL, *VOTES)
         given = checks.numbers(case.submission, VOTES, low=0, high=1)
         checks.rows_sum_to_one(given, tolerance=TOLERANCE)
         votes, given = case.answers[VOTES].to_numpy(dtype=np.float64), given[rows]

@@ -37,8 +37,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 
 def grade(case: Grading) -> np.float64:
     """Return MAP@5: edition v1 compares the text between single blanks, edition corrected numbers."""
-    checks.columns_present(case.submission, ["image", "hotel_id"])
-    rows = checks.matched_rows(case.submission, case.answers, "image")
+    rows = checks.paired_rows(case, "image", "hotel_id")
     truth = [{hotel} for hotel in case.answers["hotel_id"].astype("int64").map(str)]
     if case.corrected:
         guesses = _hotels(case.source.read(text=("hotel_id",))["hotel_id"].tolist())

@@ -21,13 +21,13 @@ DUMMY = 654
 def prepare(job: Preparation) -> None:
     """Split the photos of each species; edition corrected renumbers and renames test photos."""
     collection = annotated_images.read(job, "train2019.json")
-    parts = annotated_images.split(job, collection.images)
-    old = _by_hidden_order(parts.test) if job.corrected else parts.test
+    train, held_out = annotated_images.split(job, collection.images)
+    old = _by_hidden_order(held_out) if job.corrected else held_out
     test = [
         _anonymous(each.image, number) if job.corrected else _moved(each.image)
         for number, each in enumerate(old)
     ]
-    documents = {"train": collection.only(parts.train), "test": collection.without_labels(test)}
+    documents = {"train": collection.only(train), "test": collection.without_labels(test)}
     for part, document in documents.items():
         json_files.write_json(job.public / f"{part}2019.json", document, indent=4, sort_keys=True)
     placing.copy_file(job, job.source("val2019.json"), job.public / "val2019.json")
@@ -35,7 +35,7 @@ def prepare(job: Preparation) -> None:
         {"id": [image["id"] for image in test], "predicted": [each.category for each in old]}
     )
     labelled_table.write_answers(job, answers, answers.assign(predicted=DUMMY))
-    _place_photos(job, parts.train, old, test)
+    _place_photos(job, train, old, test)
 
 
 def _moved(image: Record) -> Record:
@@ -69,7 +69,6 @@ def _place_photos(
 
 def grade(case: Grading) -> float:
     """Return the share of photos whose first guess is wrong."""
-    checks.columns_present(case.submission, ["id", "predicted"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
+    rows = checks.paired_rows(case, "id", "predicted")
     guessed = checks.first_class_numbers(case.submission, "predicted")[rows]
     return 1.0 - metrics.accuracy(case.answers["predicted"].to_numpy(), guessed)

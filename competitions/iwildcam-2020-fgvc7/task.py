@@ -12,9 +12,8 @@ from mlebench_console.competitions.kit import placing, splits
 from mlebench_console.competitions.kit.formats import json_files
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.kit.tasks import graders
-from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.raw import read_as
 from mlebench_console.competitions.task import Grading, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 TRAIN = "iwildcam2020_train_annotations.json"
 TEST = "iwildcam2020_test_information.json"
@@ -32,9 +31,7 @@ def prepare(job: Preparation) -> None:
         ids, cameras = [each["id"] for each in images], pd.Series([each["location"] for each in images])
         answers = pd.DataFrame({name: [each[key] for each in annotations] for name, key in ANSWERS.items()})
     except KeyError as error:
-        raise DataProblem(
-            f"{job.source(TRAIN)} is not in the expected form", f"a record has no {error}"
-        ) from error
+        raise job.unexpected(job.source(TRAIN), f"a record has no {error}") from error
     held_out = _held_out(job, cameras)
     in_train, in_test = (
         {id_ for id_, chosen in zip(ids, held_out, strict=True) if chosen == part} for part in (False, True)
@@ -55,12 +52,10 @@ def prepare(job: Preparation) -> None:
 
 def _read(job: Preparation, name: str, fields: list[str]) -> dict[str, Any]:
     path = job.source(name)
-    try:
+    with read_as("records", path, ValueError, KeyError, TypeError, AttributeError):
         document = json_files.read_json(path)
         lists = {field: _uniform(document[field]) for field in fields if field != "info"}
         return lists | {"info": document["info"]}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RawDataProblem(f"{path} cannot be read", f"{type(error).__name__}: {error}") from error
 
 
 def _uniform(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from mlebench_console.competitions.kit import checks, metrics, tables
 from mlebench_console.competitions.kit.checks.ids import pair_up
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.task import Grading, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 LABELS = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
 COLUMNS = {
@@ -28,9 +27,9 @@ def prepare(job: Preparation) -> None:
     test_ids = sorted(map(str, raw["test"]["id"]))
     for name in ("test_labels", "sample_submission"):
         if sorted(map(str, raw[name]["id"])) != test_ids:
-            raise DataProblem(f"{name}.csv is not in the expected form", "its ids are not those of test.csv")
+            raise job.unexpected(f"{name}.csv", "its ids are not those of test.csv")
     if set(map(str, raw["train"]["id"])) & set(test_ids):
-        raise DataProblem("train.csv is not in the expected form", "an id of it is in test.csv too")
+        raise job.unexpected("train.csv", "an id of it is in test.csv too")
     sample = tables.filled(raw["sample_submission"], dict.fromkeys(LABELS, 0.5))
     labelled_table.write_parts(job, raw["train"], raw["test"], sample=sample, answers=raw["test_labels"])
 

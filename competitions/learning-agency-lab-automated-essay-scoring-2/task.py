@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mlebench_console.competitions.kit import checks, metrics
 from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
 from mlebench_console.competitions.task import Grading, Preparation
 
 GRADES = range(1, 7)
@@ -19,12 +19,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Return the weighted kappa: over the six grades in edition corrected, over those that occur in edition v1."""
-    checks.columns_present(case.submission, ["essay_id", "score"])
-    rows = checks.matched_rows(case.submission, case.answers, "essay_id")
-    predicted = checks.whole_numbers(case.submission, "score")[rows]
-    truth = checks.whole_numbers(case.answers, "score")
-    if not case.corrected:
-        return metrics.quadratic_weighted_kappa(truth, predicted)
-    checks.numbers(case.submission, "score", low=GRADES[0], high=GRADES[-1])
-    return metrics.quadratic_weighted_kappa(truth, predicted, classes=GRADES)
+    """Return the weighted kappa of the six grades."""
+    return graders.kappa(case, id_column="essay_id", target="score", grades=GRADES)

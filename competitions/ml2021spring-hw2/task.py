@@ -9,7 +9,6 @@ from mlebench_console.competitions.kit.formats import npy
 from mlebench_console.competitions.kit.formats.npy import NpyFile
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.kit.tasks import graders
-from mlebench_console.competitions.raw import RawDataProblem
 from mlebench_console.competitions.task import Grading, Preparation
 
 FOLDER = "timit_11/timit_11"
@@ -26,9 +25,8 @@ def prepare(job: Preparation) -> None:
     labels = npy.read_npy(source / "train_label_11.npy")
     count, unlabelled = len(windows), len(npy.npy_file(source / "test_11.npy"))
     if len(labels) != count:
-        raise RawDataProblem(
-            f"{source / 'train_label_11.npy'} is not in the expected form",
-            f"it has {len(labels)} labels for {count} windows",
+        raise job.unexpected(
+            source / "train_label_11.npy", f"it has {len(labels)} labels for {count} windows"
         )
     share = unlabelled / (count + unlabelled)
     if job.corrected:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from mlebench_console.competitions.kit import archives, tables
 from mlebench_console.competitions.kit.tasks import graders
-from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.raw import read_as
 from mlebench_console.competitions.task import Grading, Preparation
 
 ARCHIVE = "mlsp_contest_dataset.zip"
@@ -55,10 +55,8 @@ def _held_out(job: Preparation, recordings: int) -> set[int]:
     count = round(job.number("test_share") * recordings)
     expected = job.parameters["expected_test_recordings"]
     if expected is not None and count != expected:
-        raise RawDataProblem(
-            f"{FOLDS} is not in the expected form",
-            f"its {recordings} train recordings give {count} for test, expected {expected}",
-            subject=job.competition.id,
+        raise job.unexpected(
+            FOLDS, f"its {recordings} train recordings give {count} for test, expected {expected}"
         )
     return set(np.random.RandomState(job.integer("seed")).permutation(recordings)[:count].tolist())
 
@@ -66,12 +64,10 @@ def _held_out(job: Preparation, recordings: int) -> set[int]:
 def _lines(job: Preparation, name: str) -> Lines:
     """Return for each line but the first its leading number and the text after the comma."""
     (content,) = archives.read_members(job.source(ARCHIVE), [f"{Path(ARCHIVE).stem}/{name}"])
-    try:
+    with read_as("numbered lines", f"{job.source(ARCHIVE)}: {name}", ValueError):
         lines = io.TextIOWrapper(io.BytesIO(content), "utf-8").read().split("\n")[1:]
         rows = [line.partition(",") for line in lines if line.strip()]
         return [(int(number), rest) for number, _, rest in rows]
-    except ValueError as error:
-        raise RawDataProblem(f"{job.source(ARCHIVE)}: {name} cannot be read", str(error)) from error
 
 
 def _write(job: Preparation, name: str, header: str, lines: Lines) -> None:

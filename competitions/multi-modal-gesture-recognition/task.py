@@ -13,7 +13,7 @@ from mlebench_console.competitions.kit import archives, checks, placing
 from mlebench_console.competitions.kit.archives import tars
 from mlebench_console.competitions.kit.metrics.texts import sequence_distances
 from mlebench_console.competitions.kit.tables import labelled_table
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, read_as
 from mlebench_console.competitions.task import Grading, Preparation
 
 from . import matlab
@@ -106,19 +106,13 @@ def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
             if matlab.is_level_5(content):
                 member = zipfile.ZipInfo(name)
                 member.external_attr = 0o644 << 16
-                try:
+                with read_as("a MATLAB file", f"{name} of {recording.name} in {HELD_OUT}", ValueError):
                     writer.writestr(member, matlab.emptied(content, LABELS), zipfile.ZIP_DEFLATED)
-                except ValueError as error:
-                    raise RawDataProblem(
-                        f"{name} of {recording.name} in {HELD_OUT} cannot be read as a MATLAB file",
-                        str(error),
-                    ) from error
 
 
 def grade(case: Grading) -> np.float64:
     """Return the edits between predicted and true gestures per true gesture; v1 refuses an empty list."""
-    checks.columns_present(case.submission, [ID, TARGET])
-    rows = checks.matched_rows(case.submission, case.answers, ID)
+    rows = checks.paired_rows(case, ID, TARGET)
     table = case.source.read(text=(TARGET,)) if case.corrected else case.submission
     predicted = _gestures(table[TARGET])
     with checks.reading_answers():

@@ -22,7 +22,6 @@ def prepare(job: Preparation) -> None:
 
 def grade(case: Grading) -> float:
     """Return the root mean squared error of scores from 1 to 100."""
-    checks.columns_present(case.submission, ["Id", "Pawpularity"])
-    rows = checks.matched_rows(case.submission, case.answers, "Id")
+    rows = checks.paired_rows(case, "Id", "Pawpularity")
     predicted = checks.numbers(case.submission, "Pawpularity", low=LOWEST, high=HIGHEST)[rows]
     return metrics.rmse(checks.numbers(case.answers, "Pawpularity"), predicted)

@@ -8,9 +8,7 @@ from mlebench_console.competitions.kit import archives, splits
 from mlebench_console.competitions.kit.formats import json_files
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.kit.tasks import graders
-from mlebench_console.competitions.raw import RawDataProblem
 from mlebench_console.competitions.task import Grading, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 ID, TARGET = "request_id", "requester_received_pizza"
 GIVER = "giver_username_if_known"  # anything but N/A in it means that a pizza was given
@@ -23,9 +21,7 @@ def prepare(job: Preparation) -> None:
     if any(request.keys() != labelled[0].keys() for request in labelled) or not {ID, TARGET, *fields} <= set(
         labelled[0]
     ):
-        raise DataProblem(
-            f"{job.source('train.json')} is not in the expected form", "its requests lack fields"
-        )
+        raise job.unexpected(job.source("train.json"), "its requests lack fields")
     share = len(unlabelled) / (len(labelled) + len(unlabelled))
     split = splits.shuffled(len(labelled), share, job.integer("seed"))
     test = [labelled[row] for row in split.test]
@@ -45,13 +41,9 @@ def prepare(job: Preparation) -> None:
 
 
 def _requests(job: Preparation, name: str) -> list[dict[str, Any]]:
-    path = job.source(name)
-    try:
-        requests = json_files.read_json(path)
-    except ValueError as error:
-        raise RawDataProblem(f"{path} cannot be read as JSON", str(error)) from error
-    if not isinstance(requests, list) or not requests or not all(isinstance(one, dict) for one in requests):
-        raise DataProblem(f"{path} is not in the expected form", "it is not a list of requests")
+    requests = json_files.read_records(job.source(name))
+    if not requests:
+        raise job.unexpected(job.source(name), "it has no requests")
     return requests
 
 

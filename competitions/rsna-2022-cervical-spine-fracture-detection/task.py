@@ -105,8 +105,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 
 def grade(case: Grading) -> np.float64:
     """Return the weighted log loss: the mean over studies in edition v1, over all rows in edition corrected."""
-    checks.columns_present(case.submission, ["row_id", "fractured"])
-    rows = checks.matched_rows(case.submission, case.answers, "row_id")
+    rows = checks.paired_rows(case, "row_id", "fractured")
     predicted = checks.numbers(case.submission, "fractured", low=0, high=1)[rows]
     truth = checks.whole_numbers(case.answers, "fractured")
     parts = case.answers["row_id"].str.partition("_")

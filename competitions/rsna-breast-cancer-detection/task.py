@@ -30,8 +30,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 
 def grade(case: Grading) -> np.float64:
     """Probabilistic F1 of probabilities clipped to 0 and 1; edition v1 scores a missing one with 0."""
-    checks.columns_present(case.submission, ["prediction_id", "cancer"])
-    rows = checks.matched_rows(case.submission, case.answers, "prediction_id")
+    rows = checks.paired_rows(case, "prediction_id", "cancer")
     predicted = checks.numbers(
         case.submission,
         "cancer",

@@ -6,7 +6,7 @@ import pandas as pd
 
 from mlebench_console.competitions.kit import checks, metrics, tables
 from mlebench_console.competitions.kit.formats import json_files
-from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.raw import RawDataProblem, read_as
 from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 ID = "id_seqpos"
@@ -53,11 +53,9 @@ def prepare(job: Preparation) -> None:
 
 def _read(job: Preparation, name: str, needs: list[str]) -> pd.DataFrame:
     path = job.source(name)
-    try:
+    with read_as("JSON lines of molecules", path, ValueError, KeyError):
         table = json_files.table_of(path.read_bytes())
         table[needs]  # a key that no line has raises KeyError
-    except (ValueError, KeyError) as error:
-        raise RawDataProblem(f"{path} cannot be read as JSON lines of molecules", str(error)) from error
     return table
 
 
@@ -104,8 +102,8 @@ def _positions(job: Preparation, test: pd.DataFrame) -> pd.DataFrame:
     """Return one row per position of each molecule, with 0 where nothing was measured."""
     lengths, scored = (test[name].to_numpy() for name in ("seq_length", "seq_scored"))
     if not len(test) or (lengths != lengths[0]).any() or (scored >= lengths).any():
-        raise RawDataProblem(
-            f"{job.source('train.json')} is not in the expected form",
+        raise job.unexpected(
+            job.source("train.json"),
             "its molecules are not of one length that is longer than what was measured",
         )
     places = np.tile(np.arange(lengths[0]), len(test))
@@ -133,8 +131,7 @@ def grade(case: Grading) -> np.float64:
     Edition v1 selects the submission's rows by the positions of measured rows in the answers' file, which is
     right only in the order of the sample submission.
     """
-    checks.columns_present(case.submission, [ID, *TARGETS])
-    rows = checks.matched_rows(case.submission, case.answers, ID)
+    rows = checks.paired_rows(case, ID, *TARGETS)
     keep = case.answers["keep"].to_numpy(dtype=np.bool_)
     if case.corrected or (rows[:-1] < rows[1:]).all():
         kept, truth_rows = rows[keep], np.flatnonzero(keep)

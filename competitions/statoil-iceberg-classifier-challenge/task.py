@@ -10,7 +10,7 @@ import pandas as pd
 from mlebench_console.competitions.kit import checks, metrics, splits, tables
 from mlebench_console.competitions.kit.archives import sevenzip
 from mlebench_console.competitions.kit.splits import Split
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, read_as
 from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 UNKNOWN = "na"  # the word for an angle that was not recorded
@@ -54,23 +54,19 @@ def _by_angle(job: Preparation, angles: list[Any]) -> Split:
 
 
 def _read(path: RawPath, name: str) -> list[Record]:
-    try:
+    with read_as("JSON", name, ValueError, TypeError, AttributeError):
         patches: list[Record] = json.loads(sevenzip.read(path, name).decode())
         if all({"id", "inc_angle", "is_iceberg", "band_1", "band_2"} <= patch.keys() for patch in patches):
             return patches
-    except (ValueError, TypeError, AttributeError) as error:
-        raise RawDataProblem(f"{name} cannot be read as JSON", str(error)) from error
     raise RawDataProblem(f"{name} is not in the expected form", "a patch lacks a field")
 
 
 def _fields(path: RawPath, name: str) -> list[str]:
     """Return the fields of the first patch, without reading the gigabyte after it into memory."""
-    try:
+    with read_as("JSON", name, ValueError):
         head = sevenzip.read(path, name, most=HEAD).decode("utf-8", "ignore")  # its last character may be cut
         first, _ = json.JSONDecoder().raw_decode(head, head.index("{"))
         return list(first)
-    except ValueError as error:
-        raise RawDataProblem(f"{name} cannot be read as JSON", str(error)) from error
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
@@ -80,7 +76,6 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 
 def grade(case: Grading) -> float:
     """Return the mean log loss of the probability of an iceberg."""
-    checks.columns_present(case.submission, ["id", "is_iceberg"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
+    rows = checks.paired_rows(case, "id", "is_iceberg")
     given = checks.numbers(case.submission, "is_iceberg", low=0, high=1)[rows]
     return float(metrics.log_losses(case.answers["is_iceberg"].to_numpy(), given).mean())

@@ -6,7 +6,7 @@ import io
 import wave
 from pathlib import Path
 
-from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.raw import read_as
 
 
 def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:
@@ -21,15 +21,12 @@ def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:
     pieces: list[Path] = []
     content = io.BytesIO(path.read_bytes())
     path.unlink()
-    try:
-        with wave.open(content) as recording:
-            size = recording.getframerate() * seconds
-            for number in range(max(1, recording.getnframes() // size)):
-                piece = folder / f"{path.stem}_{number:04d}.wav"
-                with piece.open("xb") as made, wave.open(made, "wb") as written:
-                    written.setparams(recording.getparams())
-                    written.writeframes(recording.readframes(size))
-                pieces.append(piece)
-    except (wave.Error, EOFError) as error:
-        raise RawDataProblem(f"{path.name} cannot be read as a WAV", str(error)) from error
+    with read_as("a WAV", path.name, wave.Error, EOFError), wave.open(content) as recording:
+        size = recording.getframerate() * seconds
+        for number in range(max(1, recording.getnframes() // size)):
+            piece = folder / f"{path.stem}_{number:04d}.wav"
+            with piece.open("xb") as made, wave.open(made, "wb") as written:
+                written.setparams(recording.getparams())
+                written.writeframes(recording.readframes(size))
+            pieces.append(piece)
     return pieces

@@ -11,7 +11,6 @@ from mlebench_console.competitions.kit.splits import Split, duplicates
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.raw import RawPath
 from mlebench_console.competitions.task import Grading, Preparation
-from mlebench_console.foundation.problems import DataProblem
 
 from . import sounds
 
@@ -24,7 +23,7 @@ Clips = list[PurePosixPath]
 def prepare(job: Preparation) -> None:
     """Split the recordings; in edition corrected no speaker is in both parts and there are twelve labels."""
     source = job.source("train.7z")
-    clips = _clips(source)
+    clips = _clips(job, source)
     split = _by_speaker(job, clips) if job.corrected else _plain(job, len(clips))
     taken = {str(clips[place]): job.public / clips[place] for place in split.train}
     test = [clips[place] for place in split.test]
@@ -41,11 +40,11 @@ def prepare(job: Preparation) -> None:
     labelled_table.write_answers(job, answers, answers.assign(label="silence"))
 
 
-def _clips(source: RawPath) -> Clips:
+def _clips(job: Preparation, source: RawPath) -> Clips:
     found = [PurePosixPath(name) for name in sevenzip.files_in(source)]
     clips = [path for path in found if path.suffix == ".wav" and path.is_relative_to("train/audio")]
     if not clips:
-        raise DataProblem(f"{source} is not in the expected form", "it contains no train/audio/*/*.wav")
+        raise job.unexpected(source, "it contains no train/audio/*/*.wav")
     return sorted(clips, key=lambda clip: f"{clip.parent.name}_{clip.name}")
 
 
@@ -85,7 +84,6 @@ def _place_with_answers(job: Preparation, held_out: dict[PurePosixPath, Path]) -
 
 def grade(case: Grading) -> float:
     """Return the share of clips whose word is predicted exactly."""
-    checks.columns_present(case.submission, ["fname", "label"])
-    rows = checks.matched_rows(case.submission, case.answers, "fname")
+    rows = checks.paired_rows(case, "fname", "label")
     predicted = np.array(checks.texts(case.submission, "label"), dtype=object)[rows]
     return metrics.accuracy(case.answers["label"].to_numpy(dtype=object), predicted)

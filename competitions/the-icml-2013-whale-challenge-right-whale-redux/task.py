@@ -8,7 +8,6 @@ import pandas as pd
 from mlebench_console.competitions.kit import archives
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.kit.tasks import graders
-from mlebench_console.competitions.raw import RawDataProblem
 from mlebench_console.competitions.task import Grading, Preparation
 
 DAYS = 4  # the first two are train
@@ -22,9 +21,8 @@ def prepare(job: Preparation) -> None:
     members = {PurePosixPath(name).name: name for name in clips}
     days = sorted({name.partition("_")[0] for name in members})
     if len(days) != DAYS or not all(map(NUMBER.search, members)):
-        raise RawDataProblem(
-            f"{source} is not in the expected form",
-            f"expected TRAIN clips of {DAYS} dates, found {len(members)} clips of {len(days)}",
+        raise job.unexpected(
+            source, f"expected TRAIN clips of {DAYS} dates, found {len(members)} clips of {len(days)}"
         )
     train, test = (
         sorted(name for name in members if name.partition("_")[0] in part)

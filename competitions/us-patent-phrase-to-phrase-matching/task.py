@@ -25,8 +25,7 @@ def prepare(job: Preparation) -> None:
 
 def grade(case: Grading) -> np.float64:
     """Return the correlation of similarities; edition v1 gives NaN where edition corrected refuses."""
-    checks.columns_present(case.submission, ["id", "score"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
+    rows = checks.paired_rows(case, "id", "score")
     lax = not case.corrected
     predicted = checks.numbers(case.submission, "score", missing_ok=lax, infinite_ok=lax, spelt="refused")
     if case.corrected and (predicted == predicted[0]).all():

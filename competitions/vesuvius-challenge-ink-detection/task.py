@@ -6,7 +6,7 @@ import pandas as pd
 from mlebench_console.competitions.kit import checks, placing, tables
 from mlebench_console.competitions.kit.formats import run_lengths
 from mlebench_console.competitions.kit.tables import labelled_table
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawPath, read_as
 from mlebench_console.competitions.task import Grading, Preparation, PublicData
 from mlebench_console.foundation.problems import DataProblem
 
@@ -42,13 +42,11 @@ def prepare(job: Preparation) -> None:
 
 def _size(path: RawPath) -> tuple[int, int]:
     """Width and height of a PNG picture."""
-    try:
+    with read_as("a PNG picture", path, OSError, ValueError):
         with path.open("rb") as stream:
             head = stream.read(24)
-    except OSError as error:
-        raise RawDataProblem(f"{path} cannot be read as a PNG picture", str(error)) from error
-    if len(head) < 24 or not head.startswith(PNG):
-        raise RawDataProblem(f"{path} cannot be read as a PNG picture", "it does not begin like one")
+        if len(head) < 24 or not head.startswith(PNG):
+            raise ValueError("it does not begin like one")
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:], "big")
 
 

@@ -86,20 +86,11 @@ def estimate(
     return [found[competition_id] for competition_id in chosen]
 
 
-@dataclass(frozen=True)
-class KnownSizes:
-    """The size of several zips by the competitions' facts, without requests to Kaggle.
+def known_sizes(chosen: Sequence[Competition]) -> tuple[int, int]:
+    """Add up the documented sizes of competitions' zips; return the bytes, and of how many zips they are unknown.
 
-    Attributes:
-        unknown: how many sizes are unknown; these zips are left out.
+    For all of the benchmark, its documented total is used.
     """
-
-    bytes: int
-    unknown: int
-
-
-def known_sizes(chosen: Sequence[Competition]) -> KnownSizes:
-    """Add up the documented sizes of competitions' zips; for all of the benchmark, use its documented total."""
     sizes = {competition.id: _facts(competition) for competition in chosen}
     total, unknown = (
         sum(size or 0 for size in sizes.values()),
@@ -108,8 +99,8 @@ def known_sizes(chosen: Sequence[Competition]) -> KnownSizes:
     documented = {name: _facts(registry.get(name)) for name in registry.splits()["split75"]}
     if unknown and {name for name, size in documented.items() if size is None} <= set(unknown):
         rest = _BENCHMARK_BYTES - sum(size or 0 for size in documented.values())
-        return KnownSizes(total + rest, sum(name not in documented for name in unknown))
-    return KnownSizes(total, len(unknown))
+        return total + rest, sum(name not in documented for name in unknown)
+    return total, len(unknown)
 
 
 def peak_bytes(estimates: Sequence[Estimate]) -> int:

@@ -60,17 +60,17 @@ def refresh_leaderboard(competition_id: str, *, force: bool = False) -> KnownLea
     """
     competition = registry.get(competition_id)
     if not force:
-        scores = leaderboards.scores_of(competition)
-        return KnownLeaderboard(competition.thresholds, None if scores is None else len(scores), is_new=False)
+        known = leaderboards.scores_of(competition)
+        return KnownLeaderboard(competition.thresholds, None if known is None else len(known), is_new=False)
     with Kaggle() as kaggle:
-        teams, expected = kaggle.leaderboard(competition_id), kaggle.team_count(competition_id)
-    if expected is None or len(teams) < expected:
+        scores, expected = kaggle.leaderboard(competition_id), kaggle.team_count(competition_id)
+    if expected is None or len(scores) < expected:
         raise _not_imported(
             competition_id,
-            f"Kaggle returned {len(teams):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
+            f"Kaggle returned {len(scores):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
             "Nothing was changed; import one from a file: mlebench-console dev import-leaderboards FILE -c ID",
         )
-    return _keep_leaderboard(competition, [team.score for team in teams])
+    return _keep_leaderboard(competition, scores)
 
 
 def import_leaderboard(competition_id: str, path: Path) -> KnownLeaderboard:

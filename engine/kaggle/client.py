@@ -61,15 +61,6 @@ class _NotAccepted(Exception):
 
 
 @dataclass(frozen=True)
-class Team:
-    """One row of a leaderboard."""
-
-    id: int
-    name: str
-    score: str
-
-
-@dataclass(frozen=True)
 class PublishedKernel:
     """A kernel as Kaggle delivers it.
 
@@ -186,14 +177,11 @@ class Kaggle:
         with closing(DataResponse(answer, partial(self._errors, competition_id))) as response:
             yield response
 
-    def leaderboard(self, competition_id: str) -> tuple[Team, ...]:
-        """Read a competition's leaderboard, best first, as far as Kaggle returns it; the private one if available."""
+    def leaderboard(self, competition_id: str) -> list[str]:
+        """Read the teams' scores, best first, as far as Kaggle returns them; the private ones if available."""
         request = _about(api.ApiGetLeaderboardRequest(), competition_id)
-        return tuple(
-            Team(row.team_id, row.team_name or "", row.score or "")
-            for page in self._paged(lambda asked: asked.get_leaderboard, request)
-            for row in page.submissions
-        )
+        pages = self._paged(lambda asked: asked.get_leaderboard, request)
+        return [row.score or "" for page in pages for row in page.submissions]
 
     def team_count(self, competition_id: str) -> int | None:
         """Return how many teams took part; None where Kaggle does not say."""

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, read_as
 from mlebench_console.competitions.task import Preparation
 from mlebench_console.foundation.problems import DataProblem
 
@@ -29,6 +29,7 @@ _STEP = 1000
 _LOCAL = struct.Struct("<26x2H")  # a local header, which ends with the lengths of name and extra field
 _ENCRYPTED = 0x1
 _MODE = 0o100644 << 16
+_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 
 
 @contextmanager
@@ -38,16 +39,8 @@ def opened(path: RawPath) -> Iterator[zipfile.ZipFile]:
     Raises:
         DataProblem: it is not a zip, or is damaged.
     """
-    with _as_data_problems(path), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+    with read_as("a zip", path, *_FAULTS), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
         yield archive
-
-
-@contextmanager
-def _as_data_problems(path: RawPath) -> Iterator[None]:
-    try:
-        yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise RawDataProblem(f"{path} cannot be read as a zip", str(error)) from error
 
 
 def files_in(path: RawPath) -> list[str]:

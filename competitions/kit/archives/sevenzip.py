@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlebench_console.competitions.kit.archives import create_empty, safe_path
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, read_as
 from mlebench_console.competitions.task import Preparation
 from mlebench_console.foundation.problems import DataProblem
 
@@ -33,11 +33,9 @@ def opened(path: RawPath) -> Iterator[py7zr.SevenZipFile]:
     import py7zr
     from py7zr.exceptions import ArchiveError, PasswordRequired
 
-    try:
-        with path.open("rb") as stream, py7zr.SevenZipFile(stream) as archive:
-            yield archive
-    except (ArchiveError, PasswordRequired, lzma.LZMAError, zlib.error, EOFError, ValueError) as error:
-        raise RawDataProblem(f"{path} cannot be read as a 7z", str(error) or type(error).__name__) from error
+    faults = (ArchiveError, PasswordRequired, lzma.LZMAError, zlib.error, EOFError, ValueError)
+    with read_as("a 7z", path, *faults), path.open("rb") as stream, py7zr.SevenZipFile(stream) as archive:
+        yield archive
 
 
 def files_in(path: RawPath) -> list[str]:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mlebench_console.competitions.raw import RawDataProblem, RawPath, is_regular
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, is_regular, read_as
 from mlebench_console.competitions.task import Preparation
 
 _BLOCK = 1 << 14  # tarfile copies its buffer at each read, so that larger blocks are slower
 _STEP = 1000
 _GZIP = b"\x1f\x8b"
+_FAULTS = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def distribute(
     """
     missing = dict.fromkeys(destinations)
     waiting: list[tuple[Destination, Path]] = []
-    with ExitStack() as stack, _as_data_problems(source):
+    with ExitStack() as stack, read_as("a tar", source, *_FAULTS):
         writers = _writers(stack, destinations)
         for member, content in files(source):
             if member.name not in missing:
@@ -109,7 +110,7 @@ def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> 
 
 def files(path: RawPath) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
     """Yield the regular files of an archive; each can be read until the next one is requested."""
-    with _as_data_problems(path), _inflated(path) as stream:
+    with read_as("a tar", path, *_FAULTS), _inflated(path) as stream:
         with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.isfile() else None
@@ -117,14 +118,6 @@ def files(path: RawPath) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
                     yield member, content
         while stream.read(_BLOCK):  # the checksum of a gzip stands at its very end
             pass
-
-
-@contextmanager
-def _as_data_problems(path: RawPath) -> Iterator[None]:
-    try:
-        yield
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise RawDataProblem(f"{path} cannot be read as a tar", str(error)) from error
 
 
 @contextmanager

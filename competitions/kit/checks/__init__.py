@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mlebench_console.competitions.kit.checks.ids import mismatch, pair_up
-from mlebench_console.competitions.task import OTHER_SEPARATORS, InvalidSubmission, SubmissionSource
+from mlebench_console.competitions.task import OTHER_SEPARATORS, Grading, InvalidSubmission, SubmissionSource
 from mlebench_console.foundation.problems import DataProblem
 
 Numbers = npt.NDArray[np.float64]
@@ -209,6 +209,12 @@ def matched_rows(
     raise unmatched(given, wanted, column)
 
 
+def paired_rows(case: Grading, id_column: str, *needs: str) -> Positions:
+    """Return `matched_rows` of a submission, which must have the needed columns too."""
+    columns_present(case.submission, [id_column, *needs])
+    return matched_rows(case.submission, case.answers, id_column)
+
+
 def unmatched(
     given: pd.Series, wanted: pd.Series, column: str, *, repeats: bool = False, partial: bool = False
 ) -> InvalidSubmission:
@@ -230,14 +236,14 @@ def unmatched(
     if empty.any():
         row = int(np.argmax(empty))
         return _InvalidId(count, row, column, given.iloc[row], "", "one of the ids asked for")
-    how = mismatch(wanted.dropna(), given)
-    lacking = "" if partial else ids_without_rows(how.lacking, repeated=not wanted.is_unique)
-    if len(how.foreign):
-        row, others = how.foreign[0], len(how.foreign) - 1
+    foreign, surplus, left = mismatch(wanted.dropna(), given)
+    lacking = "" if partial else ids_without_rows(left, repeated=not wanted.is_unique)
+    if len(foreign):
+        row, others = foreign[0], len(foreign) - 1
         more = f", nor are those of {others:,} other row{'s' * (others > 1)}" if others else ""
         fault = f"is not among the ids asked for{more}"
-    elif len(how.surplus) and not repeats:
-        row = how.surplus[-1]
+    elif len(surplus) and not repeats:
+        row = surplus[-1]
         first = int(np.argmax((given == given.iloc[row]).to_numpy())) + 1
         fault = f"stands in row {first} already" if wanted.is_unique else "stands there too often"
     else:

@@ -13,8 +13,7 @@ import pandas as pd
 
 from mlebench_console.competitions.kit.checks import (
     InvalidCell,
-    columns_present,
-    matched_rows,
+    paired_rows,
     quoted,
     reading_answers,
 )
@@ -92,8 +91,7 @@ def predicted_and_true_masks(
         form: the syntax in the submission.
         true_form: the syntax in the answers, where it differs.
     """
-    columns_present(case.submission, [id_column, column])
-    rows = matched_rows(case.submission, case.answers, id_column)
+    rows = paired_rows(case, id_column, column)
     with reading_answers():
         truth = parse(case.answers[column], true_form or form, column=column)
     return parse(case.submission[column].iloc[rows], form, column=column, row_numbers=rows), truth

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,6 @@ import numpy.typing as npt
 import pandas as pd
 
 Positions = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """The differences between a submission's ids and the expected (wanted) ones.
-
-    Attributes:
-        foreign: the rows whose id is not wanted, ascending.
-        surplus: the rows by which an id has occurred more often than wanted, ascending.
-        lacking: the wanted ids that occur less often than wanted, each once, in the wanted order.
-    """
-
-    foreign: Positions
-    surplus: Positions
-    lacking: npt.NDArray[Any]
 
 
 def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | None:
@@ -47,8 +31,11 @@ def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | None:
     return positions
 
 
-def mismatch(wanted: pd.Series, given: pd.Series) -> Mismatch:
+def mismatch(wanted: pd.Series, given: pd.Series) -> tuple[Positions, Positions, npt.NDArray[Any]]:
     """Return how ids, none of which is missing, differ from the wanted ones.
+
+    First the rows whose id is not wanted, then the rows by which an id has occurred more often than wanted, both
+    ascending; then the wanted ids that occur less often than wanted, each once, in the wanted order.
 
     A column of numbers with a single word in it is read as text. Where numbers are wanted, its cells are
     converted to numbers again, so that only the word is foreign.
@@ -65,9 +52,7 @@ def mismatch(wanted: pd.Series, given: pd.Series) -> Mismatch:
     surplus = ~foreign & (times >= counts[np.where(foreign, 0, given_codes)] if known else ~foreign)
     lacking = (standing < counts)[wanted_codes]
     firsts = np.unique(wanted_codes[lacking], return_index=True)[1]
-    return Mismatch(
-        np.flatnonzero(foreign), np.flatnonzero(surplus), wanted.to_numpy()[lacking][np.sort(firsts)]
-    )
+    return np.flatnonzero(foreign), np.flatnonzero(surplus), wanted.to_numpy()[lacking][np.sort(firsts)]
 
 
 def _equal(wanted: pd.Series, given: pd.Series) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, read_as
 
 # all escapes are matched, so that an escaped backslash does not begin another escape
 _ESCAPES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\.")
@@ -28,10 +28,8 @@ def read_records(path: RawPath) -> list[dict[str, Any]]:
     Raises:
         DataProblem: it is not a list of objects, or is damaged.
     """
-    try:
+    with read_as("JSON", path, ValueError):
         found = read_json(path)
-    except ValueError as error:
-        raise RawDataProblem(f"{path} cannot be read as JSON", str(error)) from error
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
         raise RawDataProblem(f"{path} is not in the expected form", "it is not a list of objects")
     return found

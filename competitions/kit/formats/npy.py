@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawPath, read_as
 from mlebench_console.competitions.task import Preparation
 
 _BLOCK_BYTES = 16 << 20
+_FAULTS = (OSError, ValueError, EOFError)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class NpyFile:
         row_bytes = self.kind.itemsize * math.prod(self.shape[1:])
         step = max(1, _BLOCK_BYTES // max(row_bytes, 1))
         whole = read_npy(self.path) if self.in_columns else None
-        with _as_data_problems(self.path), self.path.open("rb") as stream:
+        with read_as("a numpy array", self.path, *_FAULTS), self.path.open("rb") as stream:
             stream.seek(self.start)
             for first in range(0, len(self), step):
                 rows = min(step, len(self) - first)
@@ -62,7 +62,7 @@ def read_npy(path: RawPath) -> npt.NDArray[Any]:
     Raises:
         DataProblem: the file is missing or damaged.
     """
-    with _as_data_problems(path), path.open("rb") as stream:
+    with read_as("a numpy array", path, *_FAULTS), path.open("rb") as stream:
         array: npt.NDArray[Any] = np.load(stream, allow_pickle=False)
     return array
 
@@ -73,7 +73,7 @@ def npy_file(path: RawPath) -> NpyFile:
     Raises:
         DataProblem: the file is missing, or shorter than its header says.
     """
-    with _as_data_problems(path), path.open("rb") as stream:
+    with read_as("a numpy array", path, *_FAULTS), path.open("rb") as stream:
         version = np.lib.format.read_magic(stream)
         if version == (1, 0):
             shape, in_columns, kind = np.lib.format.read_array_header_1_0(stream)
@@ -107,11 +107,3 @@ def write_rows(job: Preparation, array: NpyFile, parts: Mapping[Path, npt.NDArra
         job.progress(array.path.name, done, len(array))
     for made, _, _ in written:
         made.flush()
-
-
-@contextmanager
-def _as_data_problems(path: RawPath) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, EOFError) as error:
-        raise RawDataProblem(f"{path} cannot be read as a numpy array", str(error)) from error

@@ -12,8 +12,7 @@ import pandas as pd
 
 from mlebench_console.competitions.kit.checks import (
     InvalidCell,
-    columns_present,
-    matched_rows,
+    paired_rows,
     quoted,
     reading_answers,
 )
@@ -160,8 +159,7 @@ def predicted_and_true_masks(
         missing_ok: read a missing cell of the submission as an empty mask.
         empty: a word that means an empty mask on both sides.
     """
-    columns_present(case.submission, [id_column, predicted])
-    rows = matched_rows(case.submission, case.answers, id_column)
+    rows = paired_rows(case, id_column, predicted)
     given = case.submission[predicted].iloc[rows].replace(empty, "")
     with reading_answers():
         wanted = case.answers[true].replace(empty, "")

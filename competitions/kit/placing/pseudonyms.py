@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mlebench_console.competitions.raw import RawDataProblem, RawPath, is_regular, walk
+from mlebench_console.competitions.raw import RawPath, is_regular, read_as, walk
 from mlebench_console.competitions.task import Preparation
 from mlebench_console.foundation.problems import DataProblem
 
@@ -99,8 +99,6 @@ def place_unrecognisable(job: Preparation, pairs: Iterable[tuple[RawPath, Path]]
 
 def _copy_marked(pair: tuple[RawPath, Path]) -> None:
     source, target = pair
-    try:
+    with read_as("an image", source, OSError):
         content = source.read_bytes()
-    except OSError as error:
-        raise RawDataProblem(f"{source} cannot be read", str(error)) from error
     target.write_bytes(content + hashlib.blake2b(content, digest_size=16).digest())

@@ -78,7 +78,7 @@ def open_rows(
     table = RawTable(job.source(name), member, types, text, words)
     _expect_columns(table.path, table.columns, list(types))
     if len(table.columns) != len(types):
-        raise _other_width(job, member or name, len(table.columns), len(types))
+        raise job.unexpected(member or name, f"it has {len(table.columns)} columns, expected {len(types)}")
     return table
 
 
@@ -95,15 +95,7 @@ def expect_width(job: Preparation, table: pd.DataFrame, columns: int, name: str)
         DataProblem: it has more or fewer.
     """
     if len(table.columns) != columns:
-        raise _other_width(job, name, len(table.columns), columns)
-
-
-def _other_width(job: Preparation, name: str, found: int, expected: int) -> RawDataProblem:
-    return RawDataProblem(
-        f"{name} is not in the expected form",
-        f"it has {found} columns, expected {expected}",
-        subject=job.competition.id,
-    )
+        raise job.unexpected(name, f"it has {len(table.columns)} columns, expected {columns}")
 
 
 def divided(

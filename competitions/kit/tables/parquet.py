@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, read_as
 from mlebench_console.competitions.task import Preparation
 from mlebench_console.foundation.problems import EnvironmentProblem
 
@@ -65,15 +65,11 @@ def content_sum(path: Path) -> str:
         DataProblem: the file is missing or damaged.
         EnvironmentProblem: pyarrow is not installed.
     """
-    pa, pq = _library()
-    try:
-        with path.open("rb") as stream, pq.ParquetFile(stream) as table:
-            columns = [_ColumnSum(column.name, column.type) for column in table.schema_arrow]
-            for batch in table.iter_batches(_STRETCH):
-                for column, values in zip(columns, batch.columns, strict=True):
-                    column.add(values)
-    except (pa.ArrowException, OSError) as error:
-        raise RawDataProblem(f"{path} cannot be read as parquet", str(error)) from error
+    with _opened(path) as table:
+        columns = [_ColumnSum(column.name, column.type) for column in table.schema_arrow]
+        for batch in table.iter_batches(_STRETCH):
+            for column, values in zip(columns, batch.columns, strict=True):
+                column.add(values)
     found = json.dumps([column.result() for column in columns])
     return hashlib.sha256(found.encode()).hexdigest()
 
@@ -106,18 +102,26 @@ class _ColumnSum:
 
 
 def _stretches(path: RawPath, columns: list[str]) -> Iterator[pa.Table]:
+    pa, _ = _library()
+    with _opened(path) as table:
+        missing = [name for name in columns if name not in table.schema_arrow.names]
+        if missing:
+            raise RawDataProblem(
+                f"{path} is not in the expected form", f"it has no column {', '.join(missing)}"
+            )
+        for batch in table.iter_batches(_STRETCH, columns=columns):
+            yield pa.Table.from_batches([batch.replace_schema_metadata(None)]).select(columns)
+
+
+@contextmanager
+def _opened(path: RawPath) -> Iterator[Any]:
     pa, pq = _library()
-    try:
-        with path.open("rb") as stream, pq.ParquetFile(stream) as table:
-            missing = [name for name in columns if name not in table.schema_arrow.names]
-            if missing:
-                raise RawDataProblem(
-                    f"{path} is not in the expected form", f"it has no column {', '.join(missing)}"
-                )
-            for batch in table.iter_batches(_STRETCH, columns=columns):
-                yield pa.Table.from_batches([batch.replace_schema_metadata(None)]).select(columns)
-    except (pa.ArrowException, OSError) as error:
-        raise RawDataProblem(f"{path} cannot be read as parquet", str(error)) from error
+    with (
+        read_as("parquet", path, pa.ArrowException, OSError),
+        path.open("rb") as stream,
+        pq.ParquetFile(stream) as table,
+    ):
+        yield table
 
 
 def _values(table: pa.Table, column: str) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ from mlebench_console.competitions.kit import placing, splits
 from mlebench_console.competitions.kit.formats import json_files
 from mlebench_console.competitions.kit.splits import duplicates
 from mlebench_console.competitions.kit.tables import labelled_table
-from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.raw import RawPath, read_as
 from mlebench_console.competitions.task import Preparation
 
 Record = dict[str, Any]
@@ -55,14 +55,6 @@ class Collection:
         return {"images": list(images), **{key: self.fields[key] for key in ("info", "licenses")}}
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The images of both parts, each in the order in which they are written."""
-
-    train: list[Labelled]
-    test: list[Labelled]
-
-
 def read(
     job: Preparation,
     name: str,
@@ -84,7 +76,7 @@ def read(
         DataProblem: the file is missing, damaged, or its lists are not parallel.
     """
     path = job.source(name)
-    try:
+    with read_as("annotated images", path, ValueError, KeyError, TypeError):
         document = json_files.read_json(path, encoding=encoding)
         images, annotations = document["images"], document["annotations"]
         parallel = len(images) == len(annotations) and all(
@@ -94,14 +86,8 @@ def read(
             for annotation, image in zip(annotations, images, strict=True)
         )
         fields = {key: document[key] for key in needs} | document
-    except (ValueError, KeyError, TypeError) as error:
-        raise RawDataProblem(
-            f"{path} cannot be read as annotated images", f"{type(error).__name__}: {error}"
-        ) from error
     if not parallel:
-        raise RawDataProblem(
-            f"{path} is not in the expected form", "its lists images and annotations do not run in parallel"
-        )
+        raise job.unexpected(path, "its lists images and annotations do not run in parallel")
     return Collection(name, fields, list(map(Labelled, images, annotations)))
 
 
@@ -112,8 +98,8 @@ def split(
     shuffle_from: int = 5,
     most: int | None = None,
     hidden_order: RawPath | None = None,
-) -> Parts:
-    """Split each class as `splits.shuffled_per_class` does, then shuffle all test images once.
+) -> tuple[list[Labelled], list[Labelled]]:
+    """Split each class as `splits.shuffled_per_class` does, then shuffle all test images once; return train and test.
 
     If the images' folder is given as `hidden_order`, edition corrected orders the test images by a digest of their
     bytes, so that their order reveals nothing about their classes.
@@ -126,11 +112,11 @@ def split(
     if job.corrected and hidden_order is not None:
         order = duplicates.ordered_by_content(job, [hidden_order / each.image["file_name"] for each in test])
         test = [test[place] for place in order]
-    return Parts([images[place] for place in parts.train], test)
+    return [images[place] for place in parts.train], test
 
 
 def write_numbered(
-    job: Preparation, collection: Collection, parts: Parts, base: str
+    job: Preparation, collection: Collection, train: Sequence[Labelled], test: Sequence[Labelled], base: str
 ) -> list[tuple[RawPath, Path]]:
     """Write both parts below `base` with their documents, answers and sample submission.
 
@@ -138,18 +124,18 @@ def write_numbered(
     the test images, which the caller places.
     """
     raw, public = job.source(f"{base}train"), job.public / base
-    test = [
+    numbered = [
         {**each.image, "id": str(number), "file_name": f"images/{number // 1000:03d}/{number}.jpg"}
-        for number, each in enumerate(parts.test)
+        for number, each in enumerate(test)
     ]
-    documents = {"train": collection.only(parts.train), "test": collection.without_labels(test)}
+    documents = {"train": collection.only(train), "test": collection.without_labels(numbered)}
     for name, document in documents.items():
         json_files.write_json(public / name / "metadata.json", document, indent=4, sort_keys=True)
-    placing.place_named(job, [each.image["file_name"] for each in parts.train], raw, public / "train")
-    write_answers(job, parts.test, sample=0)
+    placing.place_named(job, [each.image["file_name"] for each in train], raw, public / "train")
+    write_answers(job, test, sample=0)
     return [
         (raw / old.image["file_name"], public / "test" / new["file_name"])
-        for old, new in zip(parts.test, test, strict=True)
+        for old, new in zip(test, numbered, strict=True)
     ]
 
 

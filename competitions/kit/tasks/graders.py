@@ -13,16 +13,14 @@ KAGGLE_CLIP = 1e-15
 
 def accuracy(case: Grading, *, id_column: str, target: str) -> float:
     """Return the share of right labels, which are whole numbers or booleans."""
-    checks.columns_present(case.submission, [id_column, target])
-    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    rows = checks.paired_rows(case, id_column, target)
     predicted = checks.whole_numbers(case.submission, target)[rows]
     return metrics.accuracy(checks.whole_numbers(case.answers, target), predicted)
 
 
 def name_accuracy(case: Grading, *, id_column: str, target: str, all_missing_ok: bool = False) -> float:
     """Return the share of right class names; a missing name is wrong, a column of numbers is refused."""
-    checks.columns_present(case.submission, [id_column, target])
-    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    rows = checks.paired_rows(case, id_column, target)
     labels.require_text(case.submission, target, all_missing_ok=all_missing_ok)
     predicted = case.submission[target].to_numpy(dtype=object)[rows]
     return metrics.accuracy(case.answers[target].to_numpy(dtype=object), predicted)
@@ -33,11 +31,21 @@ def macro_f1(case: Grading, *, id_column: str, target: str) -> float:
 
     Edition v1 cuts fractions off class numbers; edition corrected refuses them.
     """
-    checks.columns_present(case.submission, [id_column, target])
-    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    rows = checks.paired_rows(case, id_column, target)
     read = checks.whole_numbers if case.corrected else checks.truncated_class_numbers
     predicted = read(case.submission, target)[rows]
     return metrics.macro_f1(case.answers[target].to_numpy(), predicted)
+
+
+def kappa(case: Grading, *, id_column: str, target: str, grades: range) -> float:
+    """Return the quadratic weighted kappa of all grades, in edition v1 of those that occur."""
+    rows = checks.paired_rows(case, id_column, target)
+    predicted = checks.whole_numbers(case.submission, target)[rows]
+    truth = checks.whole_numbers(case.answers, target)
+    if not case.corrected:
+        return metrics.quadratic_weighted_kappa(truth, predicted)
+    checks.numbers(case.submission, target, low=grades[0], high=grades[-1])
+    return metrics.quadratic_weighted_kappa(truth, predicted, classes=grades)
 
 
 def auc(case: Grading, *, id_column: str, target: str) -> float:
@@ -55,8 +63,7 @@ def column_auc(
     spelt: checks.Spelling = "pandas",
 ) -> float:
     """Return the mean over columns of the area under the ROC curve; scores are in [0, 1] unless bounds are given."""
-    checks.columns_present(case.submission, [id_column, *targets])
-    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    rows = checks.paired_rows(case, id_column, *targets)
     scores = checks.numbers(case.submission, targets, low=low, high=high, spelt=spelt)[rows]
     return metrics.mean_column_auc(case.answers[list(targets)].to_numpy(), scores)
 

@@ -170,19 +170,17 @@ def _say_estimate(places: Places, base: Path, request: PrepareDatasets, *, json:
         key=lambda one: (one.bytes is None, one.bytes or 0),
     )
     # Of some only the sum is documented.
-    rest = known_sizes(
+    rest, unknown = known_sizes(
         [
             registry.get(one.competition_id)
             for one in found
             if one.bytes is None and one.to_do is ToDo.DOWNLOAD
         ]
     )
-    unknown = rest.unknown + sum(one.peak is None and one.to_do is ToDo.PREPARE for one in found)
-    free, peak = free_bytes(base), peak_bytes(found) + usual_peak(rest.bytes, keep_raw=keep_raw)
-    to_download = sum(one.bytes or 0 for one in found if one.to_do is ToDo.DOWNLOAD) + rest.bytes
-    to_prepare = (
-        sum(one.bytes or 0 for one in found if one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE)) + rest.bytes
-    )
+    unknown += sum(one.peak is None and one.to_do is ToDo.PREPARE for one in found)
+    free, peak = free_bytes(base), peak_bytes(found) + usual_peak(rest, keep_raw=keep_raw)
+    to_download = sum(one.bytes or 0 for one in found if one.to_do is ToDo.DOWNLOAD) + rest
+    to_prepare = sum(one.bytes or 0 for one in found if one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE)) + rest
     seconds = _measured_rates(places).seconds(to_download, to_prepare)
     if json:
         say_json(
@@ -288,14 +286,14 @@ def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
 
     competitions = map(registry.get, missing)
     to_load = [one for one in competitions if not dataset_folder(one, base, edition).has_raw_data]
-    found = known_sizes(to_load)
-    peak, free = usual_peak(found.bytes), free_bytes(base)
-    if found.bytes < _MUCH and peak <= free:
+    size, unknown = known_sizes(to_load)
+    peak, free = usual_peak(size), free_bytes(base)
+    if size < _MUCH and peak <= free:
         return
-    unknown = f", {found.unknown} more are of unknown size" if found.unknown else ""
+    others = f", {unknown} more are of unknown size" if unknown else ""
     say_on_stderr(
-        f"about {wording.size(found.bytes)} to download, {wording.size(peak)} on the disk with what is prepared"
-        f"{unknown}; {wording.size(free)} are free{'' if peak <= free else ': it does not fit'}"
+        f"about {wording.size(size)} to download, {wording.size(peak)} on the disk with what is prepared"
+        f"{others}; {wording.size(free)} are free{'' if peak <= free else ': it does not fit'}"
     )
 
 

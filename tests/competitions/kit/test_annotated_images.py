@@ -35,12 +35,12 @@ def test_test_images_are_shuffled_once_after_the_split(make_job: MakeJob) -> Non
     categories = [number % 7 for number in range(100)]
     write(job.raw, document(categories))
     images = annotated_images.read(job, "x.json").images
-    parts = annotated_images.split(job, images)
+    train, test = annotated_images.split(job, images)
     plain = splits.shuffled_per_class(categories, 0.2, 0)
     expected = plain.test.tolist()
     random.Random(0).shuffle(expected)
-    assert [each.image["id"] - 10 for each in parts.test] == expected
-    assert [each.image["id"] - 10 for each in parts.train] == plain.train.tolist()
+    assert [each.image["id"] - 10 for each in test] == expected
+    assert [each.image["id"] - 10 for each in train] == plain.train.tolist()
 
 
 def test_documents_keep_their_other_fields_but_hide_them_from_test(make_job: MakeJob) -> None:

@@ -37,23 +37,23 @@ def test_pairing_is_that_of_two_stable_sorts(kind: str) -> None:
 def test_what_does_not_match_is_foreign_surplus_or_lacking(kind: str) -> None:
     @given(st.lists(KINDS[kind], min_size=1, max_size=9), st.lists(KINDS[kind], min_size=1, max_size=9))
     def holds(wanted: list[object], given_ids: list[object]) -> None:
-        found = mismatch(pd.Series(wanted), pd.Series(given_ids))
+        foreign, surplus, lacking = mismatch(pd.Series(wanted), pd.Series(given_ids))
         known = [each in wanted for each in given_ids]
-        assert found.foreign.tolist() == [row for row, is_known in enumerate(known) if not is_known]
-        assert found.surplus.tolist() == [
+        assert foreign.tolist() == [row for row, is_known in enumerate(known) if not is_known]
+        assert surplus.tolist() == [
             row
             for row, each in enumerate(given_ids)
             if known[row] and given_ids[: row + 1].count(each) > wanted.count(each)
         ]
         rare = [each for each in wanted if given_ids.count(each) < wanted.count(each)]
-        assert found.lacking.tolist() == [each for at, each in enumerate(rare) if each not in rare[:at]]
+        assert lacking.tolist() == [each for at, each in enumerate(rare) if each not in rare[:at]]
 
     holds()
 
 
 def test_a_word_among_numbers_makes_no_number_foreign() -> None:
-    found = mismatch(pd.Series([7, 2**60 + 1, 9]), pd.Series(["7", str(2**60 + 1), "nobody"]))
-    assert (found.foreign.tolist(), found.lacking.tolist()) == ([2], [9])
+    foreign, _, lacking = mismatch(pd.Series([7, 2**60 + 1, 9]), pd.Series(["7", str(2**60 + 1), "nobody"]))
+    assert (foreign.tolist(), lacking.tolist()) == ([2], [9])
 
 
 def _slowly(wanted: list[object], given_ids: list[object]) -> list[int] | None:
