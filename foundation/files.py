@@ -18,7 +18,6 @@ from typing import IO, Any
 from mlebench_console.foundation.problems import DataProblem, reading, refuse_pointer
 
 PARTIAL_SUFFIX = ".partial"
-_BLOCK = 1 << 20
 
 
 @contextmanager
@@ -122,7 +121,7 @@ class NotRegular(DataProblem):
 
 
 @contextmanager
-def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[IO[bytes]]:
+def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[io.BufferedReader]:
     """Open a file that an agent may have written: regular files only, never through a link.
 
     It is opened without blocking, because it may be a FIFO, and checked after opening, so that it cannot be
@@ -156,11 +155,8 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
 
 def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file that an agent may have written; empty where it can't be read."""
-    digest = hashlib.sha256()
     try:
         with reading_untrusted(path) as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except (DataProblem, OSError):
         return ""
-    return digest.hexdigest()

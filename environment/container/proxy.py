@@ -46,24 +46,9 @@ _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*)")
 
 # Refused hosts that are recorded by name, including their subdomains.
 _RECORDED_BY_NAME = (
-    *(
-        "kaggle.com",
-        "github.com",
-        "githubusercontent.com",
-        "huggingface.co",
-        "hf.co",
-        "pypi.org",
-        "pythonhosted.org",
-    ),
-    *(
-        "openai.com",
-        "anthropic.com",
-        "googleapis.com",
-        "openrouter.ai",
-        "mistral.ai",
-        "cohere.com",
-        "cohere.ai",
-    ),
+    *("kaggle.com", "github.com", "githubusercontent.com", "huggingface.co", "hf.co", "pypi.org"),
+    *("pythonhosted.org", "openai.com", "anthropic.com", "googleapis.com", "openrouter.ai", "mistral.ai"),
+    *("cohere.com", "cohere.ai"),
     *("deepseek.com", "groq.com", "x.ai", "together.xyz", "together.ai", "fireworks.ai", "replicate.com"),
     *("perplexity.ai", "google.com", "bing.com", "duckduckgo.com", "wikipedia.org"),
 )

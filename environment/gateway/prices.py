@@ -101,17 +101,12 @@ class TokenPrice:
             (shown, self.output),
             (reasoning, self.output if self.reasoning is None else self.reasoning),
         )
-        parts = ((prompt, 1.0), (answer, 1.0))
-        if is_long:
-            parts = (
-                (prompt, _times(self.long_input, self.input)),
-                (answer, _times(self.long_output, self.output)),
-            )
-        return (
-            factor
-            * sum(more * sum(tokens * price for tokens, price in part) for part, more in parts)
-            / _MILLION
+        parts = (
+            (prompt, _times(self.long_input, self.input) if is_long else 1.0),
+            (answer, _times(self.long_output, self.output) if is_long else 1.0),
         )
+        dollars = sum(more * sum(tokens * price for tokens, price in part) for part, more in parts)
+        return factor * dollars / _MILLION
 
 
 def _times(long: float | None, usual: float) -> float:

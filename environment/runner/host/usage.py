@@ -26,9 +26,8 @@ class UsageMeter:
         self._cpu: dict[int, float] = {}
         self._measured_at: float | None = None
         self._active_at: float | None = None
-        self._printed_at: int | None = None
-        self._called_at: int | None = None
         self._disk_bytes: int | None = None
+        self._traces: tuple[int | None, ...] = ()
 
     def measure(
         self,
@@ -64,19 +63,13 @@ class UsageMeter:
         )
 
     def _idle_seconds(self, cpu_percent: float | None, disk_bytes: int | None, monotonic: float) -> float:
-        printed_at = _changed_at(self._output_times)
         called_at = None if self._open_calls is None else _changed_at(self._open_calls)
-        disk_bytes = self._disk_bytes if disk_bytes is None else disk_bytes
+        self._disk_bytes = self._disk_bytes if disk_bytes is None else disk_bytes
+        traces = (_changed_at(self._output_times), called_at, self._disk_bytes)
         works = cpu_percent is None or cpu_percent >= _BUSY_PERCENT
-        if (
-            works
-            or printed_at != self._printed_at
-            or called_at != self._called_at
-            or disk_bytes != self._disk_bytes
-            or self._active_at is None
-        ):
+        if works or traces != self._traces or self._active_at is None:
             self._active_at = monotonic
-        self._printed_at, self._called_at, self._disk_bytes = printed_at, called_at, disk_bytes
+        self._traces = traces
         return round(monotonic - self._active_at, 1)
 
 
