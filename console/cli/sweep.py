@@ -370,7 +370,7 @@ def timeline(
         say("nothing has been launched yet")
         return
     from mlebench_console.console.roles import ASCII, UNICODE, Drawing
-    from mlebench_console.console.tui.widgets.gantt import Gantt, layout_for, legend, summary
+    from mlebench_console.console.tui.widgets.gantt import Gantt, legend, summary
 
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     signs = ASCII if invocation_of(context).appearance.ascii or not is_unicode else UNICODE
@@ -378,16 +378,10 @@ def timeline(
     rows = len(found.lanes) + 8
     window = view.whole_window(found, now)
     lines = [
-        summary(
-            found,
-            found.sweep_ids[0] if sweep_id else "all sweeps",
-            plural(len(found.lanes), "slot"),
-            now,
-            signs,
-        )[0],
+        summary(found, found.sweep_ids[0] if sweep_id else "all sweeps", now, signs)[0],
         *([legend(found, signs)] if found.marks else []),
         (),
-        *Gantt(found, window, columns, layout_for(found, rows), Drawing(now, signs)).lines(),
+        *Gantt(found, window, columns, rows, Drawing(now, signs)).lines(),
     ]
     for line in lines:
         say("".join(text for text, _role in line).rstrip())

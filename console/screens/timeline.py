@@ -8,22 +8,13 @@ from dataclasses import replace
 from textual import events
 from textual.widget import Widget
 
-from mlebench_console.console.pieces import cut, fitting
-from mlebench_console.console.roles import Pieces
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
-from mlebench_console.console.tui.widgets.gantt import (
-    Gantt,
-    GanttLayout,
-    bar_facts,
-    layout_for,
-    legend,
-    summary,
-)
+from mlebench_console.console.tui.widgets.blocks import Content, longest
+from mlebench_console.console.tui.widgets.gantt import Gantt, bar_facts, legend, summary
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.views import timeline as view
 from mlebench_console.console.views.timeline import TimeSpan
 from mlebench_console.engine.scoreboard.timeline import Bar, Timeline
-from mlebench_console.foundation.text import plural
 
 # How far a key scrolls, as a share of the visible window.
 _SCROLL = 0.5
@@ -61,8 +52,7 @@ class TimelineScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw it as it is at this moment."""
-        found, chart, signs = self._found, self.query_one("#chart", Painted), self.app.signs
-        width = self.size.width - 1
+        found, chart = self._found, self.query_one("#chart", Painted)
         if found is None or not found.lanes:
             nothing = "nothing has been launched yet" if found is not None else "there is no sweep yet"
             self.query_one("#header", Painted).show(((f" {nothing}", "dim"),))
@@ -71,8 +61,8 @@ class TimelineScreen(ConsoleScreen):
             return
         chart.show(*self._gantt(found).lines())
         self.query_one("#header", Painted).show(*self._header(found))
-        facts = bar_facts(self._chosen, self._now, signs) if self._chosen is not None else ((), ())
-        self.query_one("#chosen", Painted).show(*(cut(line, width, signs.ellipsis) for line in facts))
+        facts = bar_facts(self._chosen, self._now, self.app.signs) if self._chosen is not None else ((), ())
+        self.query_one("#chosen", Painted).show(*facts)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the attempt that was clicked on; a second click there opens its run."""
@@ -180,29 +170,24 @@ class TimelineScreen(ConsoleScreen):
         self.redraw()
 
     def _gantt(self, found: Timeline) -> Gantt:
-        layout = self._keep_in_view(found)
-        drawing = replace(self.app.drawing, now=self._now)
-        return Gantt(found, self._seen(found), self.size.width - 1, layout, drawing, self._top, self._chosen)
-
-    def _keep_in_view(self, found: Timeline) -> GanttLayout:
-        """Scroll so that the lane of the chosen attempt is visible."""
-        layout = layout_for(found, self.query_one("#chart", Painted).size.height)
+        """Return the chart, scrolled so that the lane of the chosen attempt is visible."""
+        size, drawing = self.query_one("#chart", Painted).size, replace(self.app.drawing, now=self._now)
+        width = self.size.width - 1
+        gantt = Gantt(found, self._seen(found), width, size.height, drawing, self._top, self._chosen)
         if self._chosen is not None:
             place = view.lane_of(found, self._chosen)
-            self._top = min(self._top, place, max(0, len(found.lanes) - layout.lanes))
-            self._top = max(self._top, place - layout.lanes + 1)
-        return layout
+            self._top = min(self._top, place, max(0, len(found.lanes) - gantt.lanes))
+            self._top = max(self._top, place - gantt.lanes + 1)
+        return replace(gantt, top=self._top)
 
     def _open(self, pane: str) -> None:
         if self._chosen is not None:
             self.app.show_run(self._chosen.run_id, pane=pane)
 
-    def _header(self, found: Timeline) -> tuple[Pieces, ...]:
-        """Return the sweep's summary and expected end, and the legend of its marks."""
-        width, signs = self.size.width - 1, self.app.signs
-        lanes = plural(len(found.lanes), "slot")
+    def _header(self, found: Timeline) -> Iterable[Content]:
+        """Yield the sweep's summary and expected end, and the legend of its marks."""
         name = "all sweeps" if self._sweep_id is None else self._sweep_id
-        lines = [((" ", "text"), *fitting(summary(found, name, lanes, self._now, signs), width - 1))]
-        if told := legend(found, signs):
-            lines.append(cut(((" ", "text"), *told), width))
-        return tuple(lines)
+        forms = summary(found, name, self._now, self.app.signs)
+        yield longest(*(((" ", "text"), *form) for form in forms))
+        if meaning := legend(found, self.app.signs):
+            yield (" ", "text"), *meaning

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
-from mlebench_console.console.pieces import fit, foreign, heading
+from mlebench_console.console.pieces import fit, heading
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.widgets.chart import Series, chart
@@ -70,14 +70,6 @@ def bar_end(bar: Bar, signs: Signs) -> Piece:
     return signs.stopped, "dim"
 
 
-def gutter(found: Timeline, width: int) -> int:
-    """Return the width of the names before the lanes: of the longest one, or a share of the width."""
-    names = (_name(lane.bars[-1]) for lane in found.lanes if not _is_shared(lane))
-    # Above the names is which of the lanes are shown.
-    longest = max(map(len, (*names, _seen_lanes(found, len(found.lanes), len(found.lanes)))))
-    return max(_SCALE, min(longest + 2, width // _NAMES_SHARE))
-
-
 def _seen_lanes(found: Timeline, first: int, last: int) -> str:
     return f"slots {first}-{last} of {len(found.lanes)}"
 
@@ -93,43 +85,8 @@ def _name_role(bar: Bar) -> Role:
 
 
 @dataclass(frozen=True)
-class GanttLayout:
-    """How the rows of the screen are divided.
-
-    Attributes:
-        lane: rows of one lane.
-        lanes: the number of lanes shown at once.
-        chart: rows of the chart of medals, without its heading; 0 if there is no room for it.
-        busy: rows of the chart of concurrent attempts, likewise.
-    """
-
-    lane: int
-    lanes: int
-    chart: int
-    busy: int
-
-
-def layout_for(found: Timeline, height: int) -> GanttLayout:
-    """Divide rows by priority: one for each lane, the chart of medals, names below bars, concurrent attempts."""
-    lanes, room = max(1, len(found.lanes)), height - 1 - bool(found.marks)
-    # Only one name stands before a lane.
-    several = any(len(lane.bars) > 1 for lane in found.lanes)
-    rows = next((rows for rows in (3, 2) if several and room >= rows * lanes + 1 + 2 * _LEAST_CHART), 1)
-    drawn = busy = 0
-    left = room - rows * lanes
-    if found.medals and room >= 3 * _LEAST_CHART:
-        drawn = min(_MOST_CHART, max(_LEAST_CHART, left - 1))
-    if drawn and left >= _ROWS_FOR_BOTH:
-        drawn = busy = min(_MOST_CHART, left // 2 - 1)
-    elif not drawn and left >= _ROWS_FOR_BOTH // 2:
-        busy = min(_MOST_CHART, left - 1)
-    charts = sum(each + 1 for each in (drawn, busy) if each)
-    return GanttLayout(rows, max(1, (room - charts) // rows), drawn, busy)
-
-
-@dataclass(frozen=True)
 class Gantt:
-    """A timeline drawn for an interval of time and a width.
+    """A timeline drawn for an interval of time and a size.
 
     Attributes:
         top: the first lane that is shown.
@@ -139,15 +96,50 @@ class Gantt:
     found: Timeline
     window: TimeSpan
     width: int
-    layout: GanttLayout
+    height: int
     drawing: Drawing
     top: int = 0
     chosen: Bar | None = None
 
+    @property
+    def _rows(self) -> int:
+        """The rows between the axis with its marks and the bottom."""
+        return self.height - 1 - bool(self.found.marks)
+
+    @cached_property
+    def _lane_rows(self) -> int:
+        """The rows of one lane; more than one have the names of bars below them."""
+        # Only one name stands before a lane.
+        several = any(len(lane.bars) > 1 for lane in self.found.lanes)
+        needed = max(1, len(self.found.lanes))
+        return next(
+            (rows for rows in (3, 2) if several and self._rows >= rows * needed + 1 + 2 * _LEAST_CHART), 1
+        )
+
+    @cached_property
+    def _chart_rows(self) -> tuple[int, int]:
+        """The rows of the charts of medals and of concurrent attempts, without headings; 0 without room for one."""
+        left = self._rows - self._lane_rows * max(1, len(self.found.lanes))
+        if self.found.medals and self._rows >= 3 * _LEAST_CHART:
+            if left >= _ROWS_FOR_BOTH:
+                return (both := min(_MOST_CHART, left // 2 - 1)), both
+            return min(_MOST_CHART, max(_LEAST_CHART, left - 1)), 0
+        return 0, min(_MOST_CHART, left - 1) if left >= _ROWS_FOR_BOTH // 2 else 0
+
+    @cached_property
+    def lanes(self) -> int:
+        """The number of lanes shown at once."""
+        charts = sum(rows + 1 for rows in self._chart_rows if rows)
+        return max(1, (self._rows - charts) // self._lane_rows)
+
     @cached_property
     def label(self) -> int:
-        """The width of the names before the lanes."""
-        return gutter(self.found, self.width)
+        """The width of the names before the lanes: of the longest one, or a share of the width."""
+        names = (_name(lane.bars[-1]) for lane in self.found.lanes if not _is_shared(lane))
+        # Above the names is which of the lanes are shown.
+        every = len(self.found.lanes)
+        longest = max(map(len, (*names, _seen_lanes(self.found, every, every))))
+        return max(_SCALE, min(longest + 2, self.width // _NAMES_SHARE))
 
     @property
     def room(self) -> int:
@@ -161,24 +153,23 @@ class Gantt:
 
     def lines(self) -> list[Pieces]:
         """Return the axis, the marks, the lanes from `top` on, and the charts of medals and of concurrent attempts."""
-        found, layout, top = self.found, self.layout, self.top
-        last = min(top + layout.lanes, len(found.lanes))
-        lanes = _seen_lanes(found, top + 1, last) if layout.lanes < len(found.lanes) else ""
+        found, top = self.found, self.top
+        last = min(top + self.lanes, len(found.lanes))
+        lanes = _seen_lanes(found, top + 1, last) if self.lanes < len(found.lanes) else ""
         lines = [self._axis(lanes=lanes)]
         if found.marks:
             lines.append(self._marks_line(found.marks))
-        for lane in found.lanes[top : top + layout.lanes]:
-            lines += self._lane_lines(lane, rows=layout.lane)
+        for lane in found.lanes[top:last]:
+            lines += self._lane_lines(lane)
         before: Piece = (" " * (self.label - _SCALE), "text")
+        of_medals, of_attempts = self._chart_rows
         for title, drawn in (
-            ("medals over time", self._medals_chart(layout.chart)),
-            ("attempts at once", self._busy_chart(layout.busy)),
+            ("medals over time", self._medals_chart(of_medals)),
+            ("attempts at once", self._busy_chart(of_attempts)),
         ):
-            lines += (
-                [heading(title, self.width, self.drawing.signs), *((before, *line) for line in drawn)]
-                if drawn
-                else []
-            )
+            if drawn:
+                lines.append(heading(title, self.width, self.drawing.signs))
+                lines += ((before, *line) for line in drawn)
         return lines
 
     def _axis(self, *, lanes: str) -> Pieces:
@@ -218,14 +209,14 @@ class Gantt:
         drawn: _Cells = [_MARKS[cells[place]] if place in cells else (" ", "text") for place in range(room)]
         return ((fit("marks ", label, right=True), "dim"), *_pieces(drawn))
 
-    def _lane_lines(self, lane: Lane, *, rows: int) -> list[Pieces]:
-        """Return one lane in `rows` lines: a name and the bars, the names of all bars below them, then empty lines.
+    def _lane_lines(self, lane: Lane) -> list[Pieces]:
+        """Return one lane in its lines: a name and the bars, the names of all bars below them, then empty lines.
 
         The name is that of the lane's competition and seed; a lane of several has a number, and the name of the chosen
         attempt, else of its last one, where there is room.
         """
         found, window, label, room, chosen = self.found, self.window, self.label, self.room, self.chosen
-        now, signs = self.drawing.now, self.drawing.signs
+        now, signs, rows = self.drawing.now, self.drawing.signs, self._lane_rows
         empty: _Cells = [(" ", "text")] * room
         if found.ends is not None and (place := self._column(found.ends.at)) is not None:
             empty[place] = (signs.expected, "faint")
@@ -313,16 +304,16 @@ class Gantt:
 
     def pointed_at(self, place: tuple[int, int]) -> Bar | None:
         """Return the attempt at a column and row of `gantt`'s lines; None outside of the lanes."""
-        found, window, layout, top = self.found, self.window, self.layout, self.top
+        found, window, top = self.found, self.window, self.top
         across, down = place
-        lane = (down - 1 - bool(found.marks)) // layout.lane
-        if not 0 <= lane < layout.lanes or not 0 <= top + lane < len(found.lanes):
+        lane = (down - 1 - bool(found.marks)) // self._lane_rows
+        if not 0 <= lane < self.lanes or not 0 <= top + lane < len(found.lanes):
             return None
         at = window.begin + (across - self.label + 0.5) / (self.width - self.label) * window.seconds
         return nearest(found.lanes[top + lane], at, self.drawing.now)
 
 
-def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) -> list[Pieces]:
+def summary(found: Timeline, name: str, now: float, signs: Signs) -> list[Pieces]:
     """Return the line about the sweep in several forms, longest first: medals, lanes, and when it ends."""
     dot: Piece = (f" {signs.dot} ", "faint")
     medals: tuple[str, ...] = ()
@@ -337,15 +328,21 @@ def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) ->
         else:
             medals = (*forms[2:4], so_far)
     runs = found.interim.runs if found.interim is not None else 0
+    lanes = plural(len(found.lanes), "slot")
     attempts = f"{plural(len(found.bars), 'attempt')} of {plural(runs, 'run')}"
     others = (
         (f"{sum(bar.is_live for bar in found.bars)} running, {found.queued} queued",) if found.queued else ()
     )
-    title: Piece = (foreign(name, 40).rstrip(), "strong")
     ends = "" if found.ends is None else f"ends {wording.expected(found.ends, now)}"
     tail: Pieces = (dot, (ends, "text")) if ends else ()
     return [
-        (title, dot, (text, "text"), *(piece for part in facts for piece in (dot, (part, "dim"))), *tail)
+        (
+            (name, "strong"),
+            dot,
+            (text, "text"),
+            *(piece for part in facts for piece in (dot, (part, "dim"))),
+            *tail,
+        )
         for text in medals or ("no runs",)
         for facts in ((*others, lanes, attempts), (*others, lanes), others, ())
     ]
@@ -375,29 +372,29 @@ def bar_facts(bar: Bar, now: float, signs: Signs) -> tuple[Pieces, Pieces]:
     elif bar.outcome is not None:
         became = wording.OUTCOME_WORDS[bar.outcome]
     elif bar.is_live:
-        now_gets = f"now {wording.OUTCOME_WORDS[bar.standing]}" if bar.standing else "nothing graded yet"
+        now_gets = wording.standing_so_far(bar.standing)
         # That no submission is valid, which is said below, includes it.
         became = bar.state.value if bar.cause and not bar.standing else f"{bar.state.value}, {now_gets}"
     else:
         became = bar.state.value
     first: list[Piece] = [
-        (f" {foreign(bar.competition_id, 60).rstrip()} seed {bar.seed}", "strong"),
+        (f" {bar.competition_id} seed {bar.seed}", "strong"),
         (again, "dim"),
         dot,
         (f"{end} {became}", role),
     ]
     if bar.score is not None:
         first += [dot, (f"score {wording.score(bar.score, 9)}", "text")]
-    first += [dot, (f"run {bar.run_id} of {foreign(bar.sweep_id, 40).rstrip()}", "dim")]
+    first += [dot, (f"run {bar.run_id} of {bar.sweep_id}", "dim")]
     took = wording.span(bar.until(now) - bar.begin)
     ended = "" if bar.end is None else f" to {wording.clock(bar.end)}"
     second: list[Piece] = [(f" {wording.date_and_time(bar.begin)}{ended}, {took}", "text")]
     if bar.node:
-        second += [dot, (f"on {foreign(bar.node, 30).rstrip()}", "dim")]
+        second += [dot, (f"on {bar.node}", "dim")]
     if bar.reroll:
         second += [dot, ("re-rolled", "warn")]
     if bar.cause:
-        second += [dot, (foreign(bar.cause, 400).rstrip(), "warn" if bar.is_live else "bad")]
+        second += [dot, (bar.cause, "warn" if bar.is_live else "bad")]
     return tuple(first), tuple(second)
 
 

@@ -8,7 +8,7 @@ from mlebench_console.console.roles import ASCII, UNICODE, Drawing
 from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.screens.timeline import TimelineScreen
 from mlebench_console.console.tui.theme import MONOCHROME
-from mlebench_console.console.tui.widgets.gantt import Gantt, bar_facts, gutter, layout_for, legend
+from mlebench_console.console.tui.widgets.gantt import Gantt, bar_facts, legend
 from mlebench_console.console.views import timeline as view
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.timeline import Timeline
@@ -34,7 +34,7 @@ def drawn(found: Timeline, width: int, height: int, *, ascii_only: bool = False)
         found,
         view.whole_window(found, NOW),
         width,
-        layout_for(found, height),
+        height,
         Drawing(NOW, ASCII if ascii_only else UNICODE),
     ).lines()
     return ["".join(text for text, _role in line) for line in lines]
@@ -132,7 +132,7 @@ def test_every_attempt_is_told_apart_without_colours(night: Timeline) -> None:
     lines = drawn(night, 180, 12, ascii_only=True)
     text = "\n".join(lines)
     assert text.isascii()
-    label = gutter(night, 180)
+    label = Gantt(night, view.whole_window(night, NOW), 180, 40, Drawing(NOW)).label
     lanes = [line[label:] for line in lines[2 : 2 + len(night.lanes)]]
     ends = "".join(lanes)
     assert ends.count("!i") == 4 and ends.count("!c") == 3
@@ -170,9 +170,9 @@ def test_it_fits_every_size(night: Timeline, width: int, height: int) -> None:
 
 
 def test_what_is_chosen_is_seen_where_lanes_are_scrolled(night: Timeline) -> None:
-    layout = layout_for(night, 5)
-    assert layout.lanes < len(night.lanes)
-    lines = Gantt(night, view.whole_window(night, NOW), 80, layout, Drawing(NOW), top=4).lines()
+    gantt = Gantt(night, view.whole_window(night, NOW), 80, 5, Drawing(NOW), top=4)
+    assert gantt.lanes < len(night.lanes)
+    lines = gantt.lines()
     # A slot that several competitions share is not named after one of them.
     assert any(f"slot {night.lanes[4].number}" in line[1][0] for line in lines)
     assert "slots 5-6 of 6" in lines[0][0][0], "others are above and below"
