@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -15,13 +16,13 @@ from mlebench_console.environment.gateway.dialects import Dialect
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import LONG_PROMPTS, PriceTable, TokenPrice, price_table
 from mlebench_console.environment.runner import layout
-from mlebench_console.foundation.fields import Bounds, FieldError, read_fields
+from mlebench_console.foundation.fields import Bounds, FieldError, convert, read_fields
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 TABLE = "providers"
 PRICES = "model_prices"
 _LEAST_KEY_CHARACTERS = 8  # shorter texts occur in others by chance
-_Rate = Annotated[float | None, Bounds("a number above 0", above=0)]
+_Rate = Annotated[float, Bounds("a number above 0", above=0)]
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _KNOWN = (
     ModelProvider("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -31,16 +32,15 @@ _KNOWN = (
 )
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """A table [providers.NAME]; missing values are those of the known provider of that name."""
-
-    dialect: Dialect | None = None
-    url: str | None = None
-    key: str | None = None
-    include_usage: bool | None = None
-    requests_per_minute: _Rate = None
-    tokens_per_minute: _Rate = None
+# The settings of a table [providers.NAME]; missing values are those of the known provider of that name.
+_SETTINGS = {
+    "dialect": Dialect,
+    "url": str,
+    "key": str,
+    "include_usage": bool,
+    "requests_per_minute": _Rate,
+    "tokens_per_minute": _Rate,
+}
 
 
 def all_providers(config_file: Path) -> dict[str, ModelProvider]:
@@ -54,28 +54,9 @@ def all_providers(config_file: Path) -> dict[str, ModelProvider]:
         where = f"{config_file}: [{TABLE}.{name}]"
         if not _NAME.fullmatch(name) or not isinstance(values, dict):
             raise UsageProblem(f"{where} is not valid", "", f"Write it as [{TABLE}.name], in lower case.")
-        try:
-            given = read_fields(_Settings, values)
-        except FieldError as error:
-            known = ", ".join(sorted(error.known))
-            why = (
-                f"{error.name} is not {error.expected}"
-                if error.expected
-                else f"there is no setting '{error.name}'"
-            )
-            raise UsageProblem(
-                f"{where} is not valid", why, f"Choose one of {known}." if known else ""
-            ) from error
-        provider = found.get(name, ModelProvider(name, "openai", ""))
-        found[name] = replace(
-            provider,
-            dialect=str(given.dialect or provider.dialect),
-            url=provider.url if given.url is None else given.url,
-            key=provider.key if given.key is None else given.key,
-            include_usage=provider.include_usage if given.include_usage is None else given.include_usage,
-            requests_per_minute=given.requests_per_minute,
-            tokens_per_minute=given.tokens_per_minute,
-        )
+        with _naming_settings(where):
+            given = convert(_SETTINGS, values)
+        found[name] = replace(found.get(name, ModelProvider(name, "openai", "")), **given)
         parts = urlsplit(found[name].url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
             raise UsageProblem(
@@ -95,22 +76,28 @@ def model_prices(config_file: Path) -> PriceTable:
         where = f'{config_file}: [{PRICES}."{pattern}"]'
         if not isinstance(values, dict):
             raise UsageProblem(f"{where} is not a table", "", "Write input and output, for a million tokens.")
-        try:
+        with _naming_settings(where):
             own[pattern] = read_fields(TokenPrice, values)
-        except FieldError as error:
-            known = ", ".join(sorted(error.known))
-            why = (
-                f"{error.name} is not {error.expected}" if error.expected else f"'{error.name}' does not fit"
-            )
-            raise UsageProblem(
-                f"{where} is not valid", why, f"Choose one of {known}." if known else ""
-            ) from error
         if any(price < 0 or price == math.inf for price in values.values()):
             raise UsageProblem(f"{where} is not valid", "a price is 0 or more")
         if own[pattern].long_prompt not in (None, *LONG_PROMPTS):
             lengths = " or ".join(f"{length:,}" for length in LONG_PROMPTS)
             raise UsageProblem(f"{where} is not valid", f"long_prompt is not {lengths}")
     return price_table(own)
+
+
+@contextmanager
+def _naming_settings(where: str) -> Iterator[None]:
+    """Turn the error of a setting into a problem of its table."""
+    try:
+        yield
+    except FieldError as error:
+        known = ", ".join(sorted(error.known))
+        why = f"{error.name} is not {error.expected}" if error.expected else f"{error.name} is missing"
+        why = f"there is no setting '{error.name}'" if known else why
+        raise UsageProblem(
+            f"{where} is not valid", why, f"Choose one of {known}." if known else ""
+        ) from error
 
 
 def providers_of(names: Iterable[str], config_file: Path) -> tuple[ModelProvider, ...]:

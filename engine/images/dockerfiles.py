@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 # The secrets of builds by name, with the variables by which programs find them.
 SECRETS = {
@@ -24,14 +23,6 @@ _HEREDOC = re.compile(r"""<<-?\s*(["']?)(\w+)\1""")
 _OF_ANOTHER_STAGE = "--from="
 
 
-@dataclass(frozen=True)
-class _Part:
-    """An instruction with all of its lines, or a comment or empty line without a keyword."""
-
-    keyword: str
-    text: str
-
-
 def with_secrets(dockerfile: str, names: Collection[str]) -> str:
     """Return a Dockerfile whose steps all have these secrets, so that they can use the network unchanged.
 
@@ -40,13 +31,13 @@ def with_secrets(dockerfile: str, names: Collection[str]) -> str:
     mounts = "".join(f"--mount=type=secret,id={name},target={_PLACE}{name},mode=0444 " for name in names)
     variables = "".join(f"ARG {variable}={_PLACE}{name}\n" for name in names for variable in SECRETS[name])
     changed: list[str] = []
-    for part in _parts(dockerfile):
-        found = _KEYWORD.match(part.text)
-        if part.keyword == "RUN" and found is not None:
-            changed.append(part.text[: found.end(1)] + f" {mounts}" + part.text[found.end(1) :].lstrip(" \t"))
+    for keyword, text in _instructions(dockerfile):
+        found = _KEYWORD.match(text)
+        if keyword == "RUN" and found is not None:
+            changed.append(text[: found.end(1)] + f" {mounts}" + text[found.end(1) :].lstrip(" \t"))
         else:
-            changed.append(part.text)
-        if part.keyword == "FROM":
+            changed.append(text)
+        if keyword == "FROM":
             changed.append(variables)
     return "".join(changed)
 
@@ -54,21 +45,22 @@ def with_secrets(dockerfile: str, names: Collection[str]) -> str:
 def copied(dockerfile: str) -> tuple[str, ...]:
     """List the files and folders of the context that a Dockerfile copies, as written there."""
     found: list[str] = []
-    for part in _parts(dockerfile):
-        if part.keyword in ("ADD", "COPY"):
-            words = part.text.replace("\\\n", " ").split()[1:]
+    for keyword, text in _instructions(dockerfile):
+        if keyword in ("ADD", "COPY"):
+            words = text.replace("\\\n", " ").split()[1:]
             flags = [word for word in words if word.startswith("--")]
             if not any(flag.startswith(_OF_ANOTHER_STAGE) for flag in flags):
                 found += [word for word in words[:-1] if word not in flags]
     return tuple(found)
 
 
-def _parts(dockerfile: str) -> Iterator[_Part]:
+def _instructions(dockerfile: str) -> Iterator[tuple[str, str]]:
+    """Yield the keyword of each instruction and all of its lines; a comment or empty line has no keyword."""
     lines = iter(f"{line}\n" for line in dockerfile.splitlines())
     for line in lines:
         found = _KEYWORD.match(line)
         if found is None or line.lstrip().startswith("#"):
-            yield _Part("", line)
+            yield "", line
             continue
         text, last = line, line
         # Comments and empty lines don't end a continued instruction.
@@ -82,4 +74,4 @@ def _parts(dockerfile: str) -> Iterator[_Part]:
                 text += last
                 if last.strip() == end:
                     break
-        yield _Part(found.group(1).upper(), text)
+        yield found.group(1).upper(), text
