@@ -233,16 +233,8 @@ def stop_all_runs(places: Places) -> None:
 
 def variables_unknown_to_engine(places: Places, names: Iterable[str]) -> list[str]:
     """List the variables whose values here differ from those that the running engine was started with."""
-    try:
-        content = Path(f"/proc/{int(lock_path(places).read_text())}/environ").read_bytes()
-    except (OSError, ValueError):  # none is running, or it is another user's
-        return []
-    started_with = set(content.split(b"\0"))
-    return [
-        name
-        for name in names
-        if name in os.environ and os.fsencode(f"{name}={os.environ[name]}") not in started_with
-    ]
+    known = status(places).variables()
+    return [name for name in names if known and os.environ.get(name, known.get(name)) != known.get(name)]
 
 
 def unit_text(places: Places) -> str:

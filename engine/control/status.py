@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -103,6 +104,14 @@ class EngineStatus:
             ("datasets", self.data_disk_free, self.data_disk_total),
         )
         return tuple(Disk(holds, free, total) for holds, free, total in known if free is not None and total)
+
+    def variables(self) -> dict[str, str]:
+        """Read the variables that a running engine was started with; empty where they can't be read."""
+        try:
+            pairs = Path(f"/proc/{self.pid}/environ").read_bytes().split(b"\0") if self.running else ()
+        except OSError:  # it has ended since, or belongs to another user
+            return {}
+        return dict(os.fsdecode(pair).partition("=")[::2] for pair in pairs if b"=" in pair)
 
     def is_silent(self, now: float) -> bool:
         """Return whether a running engine has not written its status for so long that it must hang."""

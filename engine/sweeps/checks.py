@@ -48,14 +48,12 @@ from mlebench_console.state.records import Sweep, SweepSpec
 if TYPE_CHECKING:
     from docker import APIClient
 
-_NEEDS_GATEWAY = "a budget of model calls needs the gateway"
 _NAMED = 3
 _CHECKED_AT_ONCE = 4
 _DOCKER_SECONDS = 20
 _THIS_HOST = ("localhost", "127.0.0.1", "::1")
 _NO_NETWORK = "none"
 _MODELS = "models"
-_TO_MODELS = f"--network {_MODELS} --allow HOST"
 # The variable with the time limit for MLE-bench's agents.
 _PLANNED_SECONDS = "TIME_LIMIT_SECS"
 _KEY_SUFFIX = "_API_KEY"
@@ -90,15 +88,13 @@ class LaunchChecks:
         for other, checks in self._started:
             if other == launch:
                 return checks.result() if checks.done() else None
-        self._started.append((launch, self._workers.submit(self._check, launch, self._capacity())))
+        found = check_launch(launch, self._places, os.environ, self._capacity())
+        self._started.append((launch, self._workers.submit(lambda: list(found))))
         return None
 
     def forget(self, launch: LaunchSweep) -> None:
         """Drop the checks of a launch, so that the next call runs them again."""
         self._started = [(other, checks) for other, checks in self._started if other != launch]
-
-    def _check(self, launch: LaunchSweep, capacity: HostCapacity) -> list[Check]:
-        return list(check_launch(launch, self._places, os.environ, capacity))
 
 
 def check_all(
@@ -123,7 +119,9 @@ def check_all(
         text = f"sweep {existing_sweep.id} exists already and is the same: nothing would be launched"
         yield Check(Health.WARN, text)
         return
-    yield from check_launch(launch, places, _environment_of(engine), capacity)
+    # Ours, if this process would start the engine, or where the engine's can't be read.
+    environment = engine.variables() or os.environ
+    yield from check_launch(launch, places, environment, capacity)
     yield _disk(launch, capacity.free_disk, disk_needed)
 
 
@@ -188,9 +186,7 @@ def check_launch(
     except UsageProblem as problem:
         yield failed(problem)
     try:
-        providers = _providers(launch.spec.conditions, places)
-        if launch.sweep_budget.is_limited and not launch.spec.conditions.models.gateway:
-            raise UsageProblem(_NEEDS_GATEWAY, "", "Add --gateway PROVIDER.")
+        providers = _providers(launch, places)
     except Problem as problem:
         yield failed(problem)
         return
@@ -235,20 +231,21 @@ def _agent(
     yield from _runtime(spec, agent, providers, places)
 
 
-def _providers(conditions: RunConditions, places: Places) -> tuple[ModelProvider, ...]:
+def _providers(launch: LaunchSweep, places: Places) -> tuple[ModelProvider, ...]:
     """Return the providers of a sweep's gateway.
 
     Raises:
         Problem: a provider or a grant is not known, or something needs the gateway.
     """
-    terms = conditions.models
+    terms = launch.spec.conditions.models
     providers = providers_of(terms.gateway, places.config_file)
-    if terms.record_calls and not providers:
-        raise UsageProblem("recording model calls needs the gateway", "", "Add --gateway PROVIDER.")
-    if terms.grants and not providers:
-        raise UsageProblem("--model-grant needs the gateway", "", "Add --gateway PROVIDER.")
-    if terms.budget.is_limited and not providers:
-        raise UsageProblem(_NEEDS_GATEWAY, "", "Add --gateway PROVIDER.")
+    for what, is_wanted in (
+        ("recording model calls", terms.record_calls),
+        ("--model-grant", bool(terms.grants)),
+        ("a budget of model calls", terms.budget.is_limited or launch.sweep_budget.is_limited),
+    ):
+        if is_wanted and not providers:
+            raise UsageProblem(f"{what} needs the gateway", "", "Add --gateway PROVIDER.")
     unknown = [name for name in terms.grants if name not in tuple(Grant)]
     if unknown:
         raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Choose one of {', '.join(Grant)}.")
@@ -266,19 +263,6 @@ def _time_limit(conditions: RunConditions, agent: Agent) -> Iterator[Check]:
         ended = f"its runs are ended after {limit_text(conditions.time_limit_seconds / 3600)}"
         step = f"Give --hours {planned / 3600:.4g}, or lower {_PLANNED_SECONDS} in its config.yaml."
         yield Check(Health.WARN, f"{text}, {ended}", step)
-
-
-def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
-    """Return the engine's environment; ours if this process would start the engine."""
-    if engine.running and engine.pid is not None:
-        try:
-            pairs = Path(f"/proc/{engine.pid}/environ").read_bytes().split(b"\0")
-        except OSError:
-            return (
-                os.environ
-            )  # the engine has ended since, or belongs to another user: ours is the best guess
-        return dict(os.fsdecode(pair).partition("=")[::2] for pair in pairs if b"=" in pair)
-    return os.environ
 
 
 def _runtime(
@@ -299,8 +283,10 @@ def _runtime(
                 yield Check(Health.OK, f"the runtime '{kind}' is {taken} here")
             yield Check(Health.OK, f"limits of runs: {runtimes.enforced_limits(taken).in_words()}")
             return
-        _check_policy(conditions, agent)
-        yield from _network(conditions, agent, providers, _TO_MODELS)
+        if agent.dockerfile is None:
+            raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
+        _check_hosts(conditions)
+        yield from _network(conditions, agent, providers)
         client = connect(_DOCKER_SECONDS)
         yield _images(client, agent, spec.agents_dir)
         _check_container_runtime(client, conditions)
@@ -329,7 +315,7 @@ def _without_daemon(
     if kind == protocol.PLAIN:
         yield from _keys_within_reach(providers)
     else:
-        yield from _network(conditions, agent, providers, _TO_MODELS)
+        yield from _network(conditions, agent, providers)
 
 
 def _image_file(conditions: RunConditions, agent: Agent, places: Places) -> ImageFile | None:
@@ -419,7 +405,7 @@ def _keys_within_reach(providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
 
 
 def _network(
-    conditions: RunConditions, agent: Agent, providers: tuple[ModelProvider, ...], some: str
+    conditions: RunConditions, agent: Agent, providers: tuple[ModelProvider, ...]
 ) -> Iterator[Check]:
     """Warn if an agent has a key for a service, but no network to reach it."""
     given = [name for name, _ in agent.env_vars if name.endswith(_KEY_SUFFIX)]
@@ -429,7 +415,11 @@ def _network(
         text = (
             f"agent {agent.id} has {_named(keys)}, but can't reach any service on the network '{_NO_NETWORK}'"
         )
-        yield Check(Health.WARN, text, f"Give --gateway PROVIDER, {some}, or --network open.")
+        yield Check(
+            Health.WARN,
+            text,
+            f"Give --gateway PROVIDER, --network {_MODELS} --allow HOST, or --network open.",
+        )
 
 
 def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
@@ -478,17 +468,6 @@ def _refuse_container_options(conditions: RunConditions, agent: Agent, kind: str
             f"the runtime is '{kind}'",
             f"Launch with the runtime '{protocol.BUBBLEWRAP}', or with --network open, which rows disclose.",
         )
-
-
-def _check_policy(conditions: RunConditions, agent: Agent) -> None:
-    """Refuse an agent or a network policy that containers can't support.
-
-    Raises:
-        UsageProblem: the agent has no Dockerfile, or the network policy is not valid.
-    """
-    if agent.dockerfile is None:
-        raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
-    _check_hosts(conditions)
 
 
 def _check_hosts(conditions: RunConditions) -> None:
@@ -594,13 +573,13 @@ def _disk(launch: LaunchSweep, free: int | None, needed: int | None) -> Check:
     if free is None:
         return Check(Health.OK, "the free space on the state's disk is not known")
     limit = launch.spec.conditions.disk_limit_bytes
-    if needed is None and limit is None:
-        return Check(Health.OK, f"{gigabytes(free)} are free for runs; how much they need is not known yet")
-    use = f"all runs need about {gigabytes(needed)}" if needed is not None else ""
-    if needed is None and limit is not None:
+    if needed is not None:
+        use = f"all runs need about {gigabytes(needed)}"
+    elif limit is not None:
         needed = limit * launch.run_count
         use = f"all runs may use {gigabytes(needed)}"
-    assert needed is not None  # set by one of the two
+    else:
+        return Check(Health.OK, f"{gigabytes(free)} are free for runs; how much they need is not known yet")
     text = f"{use}, {gigabytes(free)} are free"
     if needed <= free:
         return Check(Health.OK, text)
