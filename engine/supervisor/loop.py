@@ -43,6 +43,7 @@ from mlebench_console.engine.supervisor.requests import RequestDispatcher
 from mlebench_console.engine.supervisor.starting import Retrier, Starter
 from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.imports import SweepImport
+from mlebench_console.engine.sweeps.launch import SweepLaunches
 from mlebench_console.engine.sweeps.removal import SweepRemoval
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.runner.host.readings import read_nvidia
@@ -136,9 +137,8 @@ class Supervisor:
         self._agents = AgentSnapshots(database, places.state_dir, clock, log)
         self._gpus = GpuPool(read_nvidia, clock)
         self._placements = Placements(places, clock, log)
-        self._requests = RequestDispatcher(
-            database, places, self._placements, clock, log, handlers, self._host_capacity, self._agents
-        )
+        launches = SweepLaunches(database, places, clock, self._agents, self._host_capacity)
+        self._requests = RequestDispatcher(database, places, self._placements, clock, log, launches, handlers)
         self._starter = Starter(
             database, places, self._placements, clock, log, redaction, self._gpus, settings
         )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from mlebench_console.engine.agent_snapshots import AgentSnapshots
-from mlebench_console.engine.agents import wants_obfuscated
-from mlebench_console.engine.checks import Check
 from mlebench_console.engine.needs.causes import read_causes
 from mlebench_console.engine.needs.need import is_about_runs
 from mlebench_console.engine.placements import Placements
@@ -39,13 +36,7 @@ from mlebench_console.engine.requests import (
     read_request,
 )
 from mlebench_console.engine.runs import launching
-from mlebench_console.engine.sweeps.checks import (
-    HostCapacity,
-    LaunchChecks,
-    refuse_another,
-    refuse_other_data,
-)
-from mlebench_console.engine.sweeps.launch import create
+from mlebench_console.engine.sweeps.launch import SweepLaunches
 from mlebench_console.environment.runner.protocol import Stop
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemons import Log
@@ -76,21 +67,19 @@ class RequestDispatcher:
         placements: Placements,
         clock: Clock,
         log: Log,
+        launches: SweepLaunches,
         handlers: Handlers,
-        capacity: Callable[[], HostCapacity],
-        agents: AgentSnapshots,
     ) -> None:
         self._database = database
         self._places = places
         self._placements = placements
         self._clock = clock
         self._log = log
-        self._checks = LaunchChecks(places, capacity)
-        self._agents = agents
+        self._launches = launches
         # Whether there are requests that wait for their time and can still be withdrawn.
         self._has_later = False
         self._handlers: Handlers = {
-            LaunchSweep: self._launch,
+            LaunchSweep: launches.launch,
             PauseSweep: partial(self._set_state, SweepState.PAUSED, _PAUSED),
             ResumeSweep: partial(self._set_state, SweepState.ACTIVE, "active"),
             StopSweep: self._stop_sweep,
@@ -112,7 +101,7 @@ class RequestDispatcher:
     @property
     def is_waiting(self) -> bool:
         """Whether a request waits for work of this engine, or for its time."""
-        return self._agents.is_taking or self._checks.is_busy or self._has_later
+        return self._launches.is_busy or self._has_later
 
     def step(self) -> None:
         """Answer all open requests that are due, oldest first."""
@@ -144,47 +133,6 @@ class RequestDispatcher:
 
     def _write(self, filed: FiledRequest, state: RequestState, answer: dict[str, Any]) -> None:
         requests.answer(self._database, filed.id, state, answer, now=self._clock.now())
-
-    def _launch(self, launch: LaunchSweep, _by: str) -> Answer | None:
-        own = self._places.data_dir
-        refuse_other_data(launch.spec, own)
-        # An engine has one data directory: the state identifies datasets by competition and edition alone.
-        launch = replace(launch, spec=replace(launch.spec, data_dir=str(own)))
-        is_waiting = False
-        try:
-            checks = self._checks.of(launch)
-            answer = None if checks is None else self._create(launch, checks)
-            is_waiting = answer is None
-            return answer
-        finally:
-            if not is_waiting:
-                self._checks.forget(launch)
-
-    def _create(self, launch: LaunchSweep, checks: list[Check]) -> Answer | None:
-        agent = launching.agent_of(launch.spec)
-        # Obfuscation is a condition of the row, whether a flag or the agent's own setting requests it.
-        if wants_obfuscated(agent):
-            conditions = replace(launch.spec.conditions, obfuscated=True)
-            launch = replace(launch, spec=replace(launch.spec, conditions=conditions))
-        version = self._agents.take(agent.folder)
-        if version is None:
-            return None
-        existing = sweeps.find(self._database, launch.name) if launch.name else None
-        if existing is not None:
-            refuse_another(launch, version, existing)
-            return Answer(
-                f"sweep {existing.id} exists already and is the same; nothing was launched", existing.id
-            )
-        now = self._clock.now()
-        sweep = create(
-            self._database,
-            launch,
-            self._places,
-            checks,
-            agent_version=version,
-            now=now,
-        )
-        return Answer(f"sweep {sweep.id} is launched with {plural(launch.run_count, 'run')}", sweep.id)
 
     def _set_state(self, state: SweepState, text: str, request: SweepRequest, _by: str) -> Answer:
         sweep = sweeps.get(self._database, request.sweep_id)

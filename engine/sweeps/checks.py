@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _NAMED = 3
-_CHECKED_AT_ONCE = 4
 _DOCKER_SECONDS = 20
 _THIS_HOST = ("localhost", "127.0.0.1", "::1")
 _NO_NETWORK = "none"
@@ -67,34 +65,6 @@ class HostCapacity:
     memory_bytes: int | None
     gpus: int | None = None
     free_disk: int | None = None
-
-
-class LaunchChecks:
-    """Runs the checks of launches on other threads, because Docker may answer late or never."""
-
-    def __init__(self, places: Places, capacity: Callable[[], HostCapacity]) -> None:
-        self._places = places
-        self._capacity = capacity
-        self._workers = ThreadPoolExecutor(_CHECKED_AT_ONCE, thread_name_prefix="checks")
-        self._started: list[tuple[LaunchSweep, Future[list[Check]]]] = []
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a launch waits for its checks."""
-        return bool(self._started)
-
-    def of(self, launch: LaunchSweep) -> list[Check] | None:
-        """Return the checks of a launch; None while they run, in which case it must be called again."""
-        for other, checks in self._started:
-            if other == launch:
-                return checks.result() if checks.done() else None
-        found = check_launch(launch, self._places, os.environ, self._capacity())
-        self._started.append((launch, self._workers.submit(lambda: list(found))))
-        return None
-
-    def forget(self, launch: LaunchSweep) -> None:
-        """Drop the checks of a launch, so that the next call runs them again."""
-        self._started = [(other, checks) for other, checks in self._started if other != launch]
 
 
 def check_all(

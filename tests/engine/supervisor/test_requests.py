@@ -46,6 +46,7 @@ from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.engine.supervisor.requests import RequestDispatcher
 from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.forecast import Forecast, forecast
+from mlebench_console.engine.sweeps.launch import SweepLaunches
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.conditions import Budget
@@ -100,9 +101,8 @@ class Requests:
             Placements(places, clock, self._log),
             clock,
             self._log,
+            SweepLaunches(self.state, places, clock, agents, lambda: HOST),
             asked.handlers,
-            lambda: HOST,
-            agents,
         )
 
     def _log(self, text: str, error: BaseException | None) -> None:
