@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import aiohttp
 import msgspec
@@ -103,7 +103,7 @@ class NoAnswer(Exception):
 
 
 class Endpoint:
-    """Sends calls to one model, between `open` and `close`.
+    """Sends calls to one model, as a context in which its HTTP session is open.
 
     Attributes:
         reused: how many answers came from the cache, and cost nothing now.
@@ -143,21 +143,23 @@ class Endpoint:
         self._cache = cache
         self._ledger = Ledger(Budget(usd=budget), prices)
         self._budget = budget
-        self._free = asyncio.Semaphore(jobs)
+        self._jobs = jobs
         self._sleep = sleep
         self._redactor = TextRedactor()
         self._redactor.learn(["key"], {"key": model.key})
         self._uses: list[ModelUse] = []
         self.reused = 0
 
-    async def open(self) -> None:
+    async def __aenter__(self) -> Self:
         """Open the HTTP session."""
+        self._free = asyncio.Semaphore(self._jobs)  # belongs to the loop that first waits for it
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS)
         self._session = aiohttp.ClientSession(
             cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout, trust_env=True
         )
+        return self
 
-    async def close(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close the HTTP session."""
         await self._session.close()
 

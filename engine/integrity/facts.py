@@ -10,13 +10,13 @@ import binascii
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
 from mlebench_console.engine.integrity.code import Call, SourceFile, Text
 from mlebench_console.engine.integrity.material import ExaminedRun, read_lines
-from mlebench_console.engine.integrity.results import Detector, is_current, run_detectors, save_results
+from mlebench_console.engine.integrity.results import is_current, save_results
 from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids
 from mlebench_console.engine.requests import NewResults
 from mlebench_console.environment.container.traffic import Traffic
@@ -24,8 +24,8 @@ from mlebench_console.environment.gateway.records import NOT_SENT, read_calls
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.files import reading_untrusted
-from mlebench_console.foundation.problems import DataProblem
-from mlebench_console.state.integrity import Excerpt, Finding, Layer, RunIntegrity, Severity
+from mlebench_console.foundation.problems import DataProblem, Problem
+from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
 
 NOTE, SUSPICIOUS, HIGH = Severity.NOTE, Severity.SUSPICIOUS, Severity.HIGH
 
@@ -465,39 +465,49 @@ def pretrained_weights(examined: ExaminedRun) -> Iterator[Finding]:
         yield Finding(NOTE, f"its code names pretrained weights: {listed}"[:300], tuple(named.values())[:3])
 
 
-DETECTORS = (
-    Detector(
-        "validation-calls", 1, "submissions that are tried out on the validation server", validation_calls
-    ),
-    Detector("model-calls", 1, "model calls by the gateway, and those refused", model_calls),
-    Detector(
-        "network-use",
-        2,
-        "hosts that were reached or asked for, bytes where there was to be none",
-        network_use,
-    ),
-    Detector("borrowed-submission", 2, "a submission with the bytes of another run's", same_as_another_runs),
-    Detector("sample-submission", 1, "a submission that is the sample", same_as_sample),
-    Detector("entropy", 1, "a submission that predicts the same for all", low_entropy),
-    Detector("timing", 1, "when the submission appeared, and what was printed", timing),
-    Detector("unused-gpu", 1, "a GPU that was never used", unused_gpu),
-    Detector("code-left", 1, "code that can have made the submission", code_that_was_left),
-    Detector("answers-in-code", 1, "answers that are written into the code", answers_in_code),
-    Detector("outside-models", 1, "clients and hosts of models elsewhere in the code", outside_models),
-    Detector("outside-sources", 1, "Kaggle, other hosts and folders of answers in the code", outside_sources),
-    Detector("pretrained-weights", 1, "pretrained weights that the code names", pretrained_weights),
-)
+# The detectors by the names that are saved with their findings, in lower case with dashes. A version is increased
+# whenever the findings may change.
+DETECTORS: Mapping[str, tuple[int, Callable[[ExaminedRun], Iterable[Finding]]]] = {
+    "validation-calls": (1, validation_calls),
+    "model-calls": (1, model_calls),
+    "network-use": (2, network_use),
+    "borrowed-submission": (2, same_as_another_runs),
+    "sample-submission": (1, same_as_sample),
+    "entropy": (1, low_entropy),
+    "timing": (1, timing),
+    "unused-gpu": (1, unused_gpu),
+    "code-left": (1, code_that_was_left),
+    "answers-in-code": (1, answers_in_code),
+    "outside-models": (1, outside_models),
+    "outside-sources": (1, outside_sources),
+    "pretrained-weights": (1, pretrained_weights),
+}
 
 
 def examine(
     chosen: Sequence[ExaminedRun], earlier: Mapping[int, RunIntegrity], clock: Clock
 ) -> Iterator[NewResults]:
     """Run all detectors on the runs whose results are not current, save the results, and yield each finished run."""
-    versions = {one.name: one.version for one in DETECTORS}
+    versions = {name: version for name, (version, _) in DETECTORS.items()}
     for examined in chosen:
-        before = earlier.get(examined.run.id)
-        if before is None or not is_current(before, versions, examined.content):
-            yield save_results(examined, Layer.FACTS, run_detectors(DETECTORS, Layer.FACTS, examined, clock))
+        if not is_current(earlier.get(examined.run.id), versions, examined.content):
+            results = [_result_of(name, examined, clock) for name in DETECTORS]
+            yield save_results(examined, Layer.FACTS, results)
+
+
+def _result_of(name: str, examined: ExaminedRun, clock: Clock) -> DetectorResult:
+    """Run a detector; its failure becomes the problem of its result, and does not stop the others."""
+    version, detector = DETECTORS[name]
+    findings: tuple[Finding, ...] = ()
+    problem = ""
+    try:
+        findings = tuple(detector(examined))
+    except Problem as error:
+        problem = error.in_one_line()
+    except (ValueError, OSError, RecursionError, MemoryError) as error:
+        problem = f"{type(error).__name__}: {error}"[:200]  # unforeseen hostile input
+    content, now = examined.content, clock.now()
+    return DetectorResult(name, Layer.FACTS, version, content, now, findings, problem=problem)
 
 
 def _is_constant(own: Predictions) -> bool:

@@ -14,17 +14,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.descriptions import description, has_description
-from mlebench_console.competitions.grader import PER_PROCESS, Grader
 from mlebench_console.competitions.model import Competition, Edition, edition_named
-from mlebench_console.engine.grading.grader import request_for
+from mlebench_console.engine.grading.batch import grade_many
 from mlebench_console.engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
-from mlebench_console.engine.layout import DESCRIPTION, dataset_folder, descriptions_of, is_prepared
+from mlebench_console.engine.layout import DESCRIPTION, dataset_folder, descriptions_of
+from mlebench_console.engine.rungroups import SubmissionLine
 from mlebench_console.engine.scoreboard.model import Evidence
 from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries
 from mlebench_console.environment.gateway.budget import OverBudget
@@ -337,30 +338,24 @@ def measure(
         EnvironmentProblem: the endpoint can't be used; its earlier answers are cached.
     """
     reader = ProbabilityReader(endpoint, places)
-    by_competition: dict[str, list[DocumentFamiliarity]] = {}
+    done = count(1)
 
-    async def measure_one(document: Document) -> None:
+    async def measure_one(document: Document) -> DocumentFamiliarity:
         found = await reader.familiarity(document)
-        by_competition.setdefault(document.competition_id, []).append(found)
-        report(sum(map(len, by_competition.values())), len(documents))
+        report(next(done), len(documents))
+        return found
 
-    async def measure_all() -> None:
-        await endpoint.open()
-        try:
+    async def measure_all() -> list[DocumentFamiliarity]:
+        async with endpoint:
             # The first document determines the method for all others.
-            await measure_one(documents[0])
-            await all_of([measure_one(one) for one in documents[1:]])
-        finally:
-            await endpoint.close()
+            first = await measure_one(documents[0])
+            return [first, *await all_of([measure_one(one) for one in documents[1:]])]
 
-    if documents:
-        asyncio.run(measure_all())
-    order = {name: place for place, name in enumerate(one.name for one in documents)}
-    found = [
-        CompetitionFamiliarity(name, tuple(sorted(some, key=lambda one: order[one.document])))
-        for name, some in sorted(by_competition.items())
-    ]
-    return found, reader.method
+    by_competition: dict[str, list[DocumentFamiliarity]] = {}
+    for document, found in zip(documents, asyncio.run(measure_all()) if documents else (), strict=True):
+        by_competition.setdefault(document.competition_id, []).append(found)
+    measured = [CompetitionFamiliarity(name, tuple(some)) for name, some in sorted(by_competition.items())]
+    return measured, reader.method
 
 
 # Performance
@@ -370,27 +365,20 @@ def with_performance(
     found: Sequence[CompetitionFamiliarity], evidence: Evidence, data_dir: Path
 ) -> list[CompetitionFamiliarity]:
     """Add an experiment's performance on each competition; this grades the sample submissions."""
-    edition = edition_named(evidence.conditions.edition)
-    scores: dict[str, list[float | None]] = {}
-    for trial in evidence.trials:
-        if trial.earned is not None:
-            scores.setdefault(trial.competition_id, []).append(trial.score)
-    wanted = [one.competition_id for one in found if one.competition_id in scores]
-    samples = sample_scores(wanted, data_dir, edition)
+    wanted = [one.competition_id for one in found if one.competition_id in evidence.results()]
+    samples = sample_scores(wanted, data_dir, edition_named(evidence.conditions.edition))
     made = []
     for one in found:
-        if one.competition_id not in scores:
-            made.append(replace(one, problem="the experiment has no result for it"))
-            continue
-        sample = samples[one.competition_id]
+        sample = samples.get(one.competition_id, "the experiment has no result for it")
+        gold = registry.get(one.competition_id).thresholds.gold
+        if isinstance(sample, float) and math.isclose(gold, sample):
+            sample = "its sample submission has the score of gold"
         if isinstance(sample, str):
             made.append(replace(one, problem=sample))
-            continue
-        gold = registry.get(one.competition_id).thresholds.gold
-        if math.isclose(gold, sample):
-            made.append(replace(one, problem="its sample submission has the score of gold"))
-            continue
-        made.append(replace(one, performance=performance(scores[one.competition_id], sample, gold)))
+        else:
+            trials = evidence.by_competition[one.competition_id]
+            scores = [trial.score for trial in trials if trial.earned is not None]
+            made.append(replace(one, performance=performance(scores, sample, gold)))
     return made
 
 
@@ -404,26 +392,16 @@ def performance(scores: Sequence[float | None], sample: float, gold: float) -> f
 
 def sample_scores(names: Sequence[str], data_dir: Path, edition: Edition) -> Mapping[str, float | str]:
     """Grade the sample submissions of prepared datasets; return each score, or why there is none."""
-    found: dict[str, float | str] = {}
-    requests = []
-    for name in names:
-        competition = registry.get(name)
+    lines = []
+    for competition in map(registry.get, names):
         folder = dataset_folder(competition, data_dir, edition)
-        if is_prepared(competition, folder):
-            path = folder.prepared / competition.sample_submission
-            requests.append(request_for(path, name, data_dir=data_dir, edition=edition, follow_links=True))
-        else:
-            found[name] = (
-                "its dataset is not prepared on this machine, so its sample submission can't be graded"
-            )
-    with Grader(per_process=PER_PROCESS) as grader:
-        for place, result in grader.grade_all(requests):
-            judgement, name = result.judgement, requests[place].competition_id
-            if judgement is None or judgement.score is None:
-                why = result.problem or (judgement.message if judgement is not None else "")
-                found[name] = f"its sample submission has no score ({why})"
-            else:
-                found[name] = judgement.score
+        lines.append(SubmissionLine(competition.id, str(folder.prepared / competition.sample_submission)))
+    found: dict[str, float | str] = {}
+    for report in grade_many(lines, data_dir=data_dir, edition=edition):
+        why = f"its sample submission has no score ({report.message})"
+        if report.outcome == "not_prepared":
+            why = "its dataset is not prepared on this machine, so its sample submission can't be graded"
+        found[report.competition_id] = why if report.score is None else report.score
     return found
 
 

@@ -72,7 +72,7 @@ def gather(
     for examined in chosen:
         content = hashlib.sha256(f"{asked}{examined.content}".encode()).hexdigest()
         before = earlier.get(examined.run.id)
-        if before is not None and not again and is_current(before, versions, content):
+        if not again and is_current(before, versions, content):
             yield None
             continue
         marked: dict[str, set[int]] = {}
@@ -94,17 +94,15 @@ def examine(chosen: Sequence[JudgedRun], judge: Judge, clock: Clock) -> Iterator
     Raises:
         EnvironmentProblem: the endpoint can't be used; its earlier answers are cached.
     """
-    with asyncio.Runner() as runner:
-        runner.run(judge.endpoint.open())
-        try:
-            for start in range(0, len(chosen), AT_ONCE):
-                some = chosen[start : start + AT_ONCE]
-                found = runner.run(judge.read_all([one.windows for one in some]))
-                for one, readings in zip(some, found, strict=True):
-                    results = _results_of(one, readings, judge, clock)
-                    yield save_results(one.examined, Layer.JUDGE, results)
-        finally:
-            runner.run(judge.endpoint.close())
+
+    async def read(some: Sequence[JudgedRun]) -> list[list[Reading]]:
+        async with judge.endpoint:
+            return await judge.read_all([one.windows for one in some])
+
+    for start in range(0, len(chosen), AT_ONCE):
+        some = chosen[start : start + AT_ONCE]
+        for one, readings in zip(some, asyncio.run(read(some)), strict=True):
+            yield save_results(one.examined, Layer.JUDGE, _results_of(one, readings, judge, clock))
 
 
 def _results_of(

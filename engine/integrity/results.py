@@ -1,13 +1,13 @@
-"""Results of detectors: running a detector, deciding whether its result is current, and saving results.
+"""Results of detectors: deciding whether they are current, saving them, and taking them into the state.
 
 A command saves results in the attempt's directory; the engine takes them from there into the state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.engine.requests import Answer, NewResults, RecordIntegrity, ReviewFinding
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.files import reading_untrusted, write_json
-from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem, writing
+from mlebench_console.foundation.problems import DataProblem, UsageProblem, writing
 from mlebench_console.state import integrity, runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import DetectorResult, Finding, Layer, RunIntegrity
@@ -25,63 +25,19 @@ FOLDER = "integrity"
 _MOST_BYTES = 16 << 20
 
 
-@dataclass(frozen=True)
-class Detector:
-    """A rule that examines one run alone and yields findings.
-
-    Attributes:
-        name: in lower case with dashes; saved with its findings.
-        version: increased whenever its findings may change.
-        help: what it looks for, in one line.
-    """
-
-    name: str
-    version: int
-    help: str
-    examine: Callable[[ExaminedRun], Iterable[Finding]]
-
-
-def run_detectors(
-    detectors: Sequence[Detector], layer: Layer, examined: ExaminedRun, clock: Clock
-) -> list[DetectorResult]:
-    """Run detectors on a run; the failure of one becomes the problem of its result, and does not stop the others."""
-    found = []
-    for detector in detectors:
-        findings: tuple[Finding, ...] = ()
-        problem = ""
-        try:
-            findings = tuple(detector.examine(examined))
-        except Problem as error:
-            problem = error.in_one_line()
-        except (ValueError, OSError, RecursionError, MemoryError) as error:
-            problem = f"{type(error).__name__}: {error}"[:200]  # unforeseen hostile input
-        found.append(
-            DetectorResult(
-                detector.name,
-                layer,
-                detector.version,
-                examined.content,
-                clock.now(),
-                findings,
-                problem=problem,
-            )
-        )
-    return found
-
-
 def is_current(
-    earlier: RunIntegrity, versions: Mapping[str, int], content: str, *, lasting: str = ""
+    earlier: RunIntegrity | None, versions: Mapping[str, int], content: str, *, lasting: str = ""
 ) -> bool:
     """Return whether there are results of these detectors, in these versions, for this content.
 
     Args:
-        earlier: the results so far.
+        earlier: the results so far; None: there are none.
         versions: of the detectors, by name.
         content: the hash of the detectors' input.
         lasting: a problem that would occur again with the same content.
     """
     for name, version in versions.items():
-        result = earlier.result_of(name)
+        result = None if earlier is None else earlier.result_of(name)
         if result is None or (result.version, result.content) != (version, content):
             return False
         if result.problem not in ("", lasting):

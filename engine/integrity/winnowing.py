@@ -127,15 +127,6 @@ def _code(kind: int, text: str) -> int:
 
 
 @dataclass(frozen=True)
-class CommonPassage:
-    """The longest run of equal tokens of two texts: how many, and the first and last line on each side."""
-
-    tokens: int
-    left: tuple[int, int]
-    right: tuple[int, int]
-
-
-@dataclass(frozen=True)
 class Likeness:
     """How similar two sets of fingerprints are.
 
@@ -186,8 +177,11 @@ def is_in(values: Hashes, ordered: Hashes) -> npt.NDArray[np.bool_]:
     return found
 
 
-def longest_passage(left: Tokens, right: Tokens) -> CommonPassage | None:
-    """Return the longest common run of tokens; None where no K consecutive tokens are equal."""
+def longest_passage(left: Tokens, right: Tokens) -> tuple[int, tuple[int, int], tuple[int, int]] | None:
+    """Return the length of the longest common run of tokens, and its first and last line on each side.
+
+    None where no K consecutive tokens are equal.
+    """
     places: dict[int, list[int]] = {}
     for place, value in enumerate(right.grams.tolist()):
         found = places.setdefault(value, [])
@@ -206,9 +200,7 @@ def longest_passage(left: Tokens, right: Tokens) -> CommonPassage | None:
     if not best:
         return None
     first_left, first_right, count = best_left - best + 1, best_right - best + 1, best + K - 1
-    return CommonPassage(
-        count, _lines(left.lines, first_left, count), _lines(right.lines, first_right, count)
-    )
+    return count, _lines(left.lines, first_left, count), _lines(right.lines, first_right, count)
 
 
 def _lines(lines: Positions, first: int, count: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import pytest
 from mlebench_console.engine.integrity import facts
 from mlebench_console.engine.integrity.code import SourceFile
 from mlebench_console.engine.integrity.material import ExaminedRun, code_of_notebook
-from mlebench_console.engine.integrity.results import run_detectors
+from mlebench_console.engine.integrity.results import saved_results
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import DetectorResult, Layer
@@ -40,7 +40,8 @@ HOSTILE: dict[str, str | bytes] = {
 
 
 def look(examined: ExaminedRun) -> Sequence[DetectorResult]:
-    return run_detectors(facts.DETECTORS, Layer.FACTS, examined, FrozenClock())
+    list(facts.examine([examined], {}, FrozenClock()))
+    return saved_results(examined.folder, Layer.FACTS)
 
 
 def test_hostile_code_keeps_no_detector_from_looking(state: Database) -> None:
