@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from mlebench_console.engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
-from mlebench_console.engine.integrity.windows import HIDDEN, NumberedLine, Passage, Rules, Window, safe_text
+from mlebench_console.engine.integrity.windows import HIDDEN, NumberedLine, Rules, Window, safe_text
 from mlebench_console.environment.gateway.budget import OverBudget
 from mlebench_console.environment.gateway.dialects import Api
 from mlebench_console.environment.gateway.records import estimated_tokens
@@ -555,8 +555,8 @@ class Judge:
         found: dict[str, WindowVerdict] = {}
         readings: list[Reading] = []
         lines = [NumberedLine(number, safe_text(one.example)) for number, one in enumerate(testable, 1)]
-        passage = Passage("main.py" if window.kind == "code" else "run.log", tuple(lines))
-        planted = replace(window, passages=(*window.passages, passage))
+        path = "main.py" if window.kind == "code" else "run.log"
+        planted = replace(window, lines=(*window.lines, *((path, line) for line in lines)))
         if testable:
             readings = [await self._read(_Prompt(planted, testable, _PLANTED_FRAMING))]
         for one in doubted:

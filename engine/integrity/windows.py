@@ -121,29 +121,17 @@ class NumberedLine:
 
 
 @dataclass(frozen=True)
-class Passage:
-    """Consecutive lines of one file."""
-
-    path: str
-    lines: tuple[NumberedLine, ...]
-
-
-@dataclass(frozen=True)
 class Window:
     """The text that a model reads in one call.
 
     Attributes:
+        lines: with their files, in the order in which the text numbers them from 1.
         hits: the number of matching lines by rule.
     """
 
     kind: Kind
-    passages: tuple[Passage, ...]
+    lines: tuple[tuple[str, NumberedLine], ...]
     hits: Mapping[str, int]
-
-    @cached_property
-    def lines(self) -> tuple[tuple[str, NumberedLine], ...]:
-        """All lines with their files, in the order in which the text numbers them from 1."""
-        return tuple((passage.path, line) for passage in self.passages for line in passage.lines)
 
     def excerpt(self, number: int) -> Excerpt:
         """Return a line by its number in the text."""
@@ -153,12 +141,12 @@ class Window:
     @cached_property
     def text(self) -> str:
         """The shown text: numbered lines, with an unnumbered heading for each file."""
-        written, number = [], 0
-        for passage in self.passages:
-            written.append(f"=== {safe_text(passage.path)}, from line {passage.lines[0].number}")
-            for line in passage.lines:
-                number += 1
-                written.append(f"{number:>6}| {line.text}")
+        written, last = [], ""
+        for number, (path, line) in enumerate(self.lines, start=1):
+            if path != last:
+                written.append(f"=== {safe_text(path)}, from line {line.number}")
+                last = path
+            written.append(f"{number:>6}| {line.text}")
         return "\n".join(written)
 
 
@@ -287,46 +275,46 @@ class _Builder:
     def __init__(self, kind: Kind, characters: int) -> None:
         self._kind: Kind = kind
         self._most = characters
-        self._passages: list[Passage] = []
-        self._path = ""
-        self._lines: list[NumberedLine] = []
+        self._lines: list[tuple[str, NumberedLine]] = []
+        self._begin = 0  # of the last file, among the lines
         self._hits: dict[str, int] = {}
         self._size = 0
 
     def add(self, path: str, line: NumberedLine) -> Iterator[Window]:
         if self._size + _size(line) > self._most and self._size:
-            overlap = self._overlap() if path == self._path else []
+            overlap = self._overlap()
             yield from self.rest()
             for one in overlap:
-                self._take(one)
-        self._path = path
-        self._take(line)
+                self._take(path, one)
+        self._take(path, line)
 
     def end_file(self) -> None:
-        if any(line.text.strip() for line in self._lines):
-            self._passages.append(Passage(self._path, tuple(self._lines)))
-        self._lines = []
+        if not any(line.text.strip() for _, line in self._lines[self._begin :]):
+            del self._lines[self._begin :]
+        self._begin = len(self._lines)
 
     def rest(self) -> Iterator[Window]:
         self.end_file()
-        if self._passages:
-            yield Window(self._kind, tuple(self._passages), dict(self._hits))
-        self._passages, self._hits, self._size = [], {}, 0
+        if self._lines:
+            yield Window(self._kind, tuple(self._lines), dict(self._hits))
+        self._lines, self._begin, self._hits, self._size = [], 0, {}, 0
 
-    def _take(self, line: NumberedLine) -> None:
-        self._lines.append(line)
+    def _take(self, path: str, line: NumberedLine) -> None:
+        self._lines.append((path, line))
         self._size += _size(line)
         for name in (*line.hits, *([HIDDEN] if line.hidden else [])):
             self._hits[name] = self._hits.get(name, 0) + 1
 
     def _overlap(self) -> list[NumberedLine]:
-        kept, size = 0, 0
-        for line in reversed(self._lines):
+        """Return the last lines of the file that goes on."""
+        kept: list[NumberedLine] = []
+        size = 0
+        for _, line in reversed(self._lines[self._begin :]):
             size += _size(line)
             if size > min(OVERLAP_CHARACTERS, self._most // 4):
                 break
-            kept += 1
-        return self._lines[len(self._lines) - kept :]
+            kept.insert(0, line)
+        return kept
 
 
 def _size(line: NumberedLine) -> int:

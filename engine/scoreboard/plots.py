@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
@@ -274,10 +274,38 @@ def _reach(plot: Plot, value: float, error: float) -> tuple[float, float]:
     return min(error, value), above
 
 
-class _Canvas:
-    def __init__(self, plot: Plot) -> None:
-        self.plot = plot
+class _Svg:
+    """An SVG element in the making."""
+
+    def __init__(self) -> None:
         self.parts: list[str] = []
+
+    def text(self, x: float, y: float, text: str, anchor: str = "middle", more: str = "") -> None:
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor"{more}>{escape(text)}</text>'
+        )
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> None:
+        self.parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
+        )
+
+    def polyline(self, points: Iterable[tuple[float, float]], colour: str) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+
+    def element(self, width: int, height: int, label: str, more: str = "") -> str:
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"{more}'
+            f' aria-label="{escape(label)}" font-family="system-ui, sans-serif" font-size="11">'
+            f"{''.join(self.parts)}</svg>"
+        )
+
+
+class _Canvas(_Svg):
+    def __init__(self, plot: Plot) -> None:
+        super().__init__()
+        self.plot = plot
         self.top = self._highest()
         xs = [x for series in plot.series for x, _ in series.points]
         self.low_x, self.high_x = (-0.5, len(plot.ticks) - 0.5) if plot.ticks else (0.0, max(xs, default=1.0))
@@ -289,12 +317,8 @@ class _Canvas:
         else:
             self._bars()
         self._legend()
-        label = escape(f"{self.plot.title}: {self.plot.y_label} by {self.plot.x_label}")
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"'
-            f' aria-label="{label}" font-family="system-ui, sans-serif" font-size="11">'
-            f"{''.join(self.parts)}</svg>"
-        )
+        label = f"{self.plot.title}: {self.plot.y_label} by {self.plot.x_label}"
+        return self.element(_WIDTH, _HEIGHT, label)
 
     def _highest(self) -> float:
         if self.plot.kind == "stacked":
@@ -319,25 +343,15 @@ class _Canvas:
     def _y(self, value: float) -> float:
         return _HEIGHT - _BOTTOM - value / self.top * (_HEIGHT - _TOP - _BOTTOM)
 
-    def _text(self, x: float, y: float, text: str, anchor: str = "middle", more: str = "") -> None:
-        self.parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor"{more}>{escape(text)}</text>'
-        )
-
-    def _line(self, x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> None:
-        self.parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
-        )
-
     def _axes(self) -> None:
-        self._text(_LEFT, 16, self.plot.title, "start", ' font-weight="600" font-size="13"')
-        self._text(_LEFT, 29, self.plot.y_label, "start", ' opacity="0.7"')
+        self.text(_LEFT, 16, self.plot.title, "start", ' font-weight="600" font-size="13"')
+        self.text(_LEFT, 29, self.plot.y_label, "start", ' opacity="0.7"')
         step = nice_step(self.top)
         for number in range(round(self.top / step) + 1):
             level = number * step
             more = ' stroke-opacity="0.18"' if number else ' stroke-opacity="0.6"'
-            self._line(_LEFT, self._y(level), _WIDTH - _RIGHT, self._y(level), "currentColor", more)
-            self._text(_LEFT - 6, self._y(level) + 4, f"{level:g}", "end")
+            self.line(_LEFT, self._y(level), _WIDTH - _RIGHT, self._y(level), "currentColor", more)
+            self.text(_LEFT - 6, self._y(level) + 4, f"{level:g}", "end")
         below = _HEIGHT - _BOTTOM + 15
         if self.plot.ticks:
             slanted = max(len(tick) for tick in self.plot.ticks) * len(self.plot.ticks) > 60
@@ -345,13 +359,13 @@ class _Canvas:
                 x = self._x(place)
                 if slanted:
                     turn = f' transform="rotate(-35 {x:.1f} {below:.1f})" font-size="9"'
-                    self._text(x, below, tick if len(tick) <= 18 else f"{tick[:17]}…", "end", turn)
+                    self.text(x, below, tick if len(tick) <= 18 else f"{tick[:17]}…", "end", turn)
                 else:
-                    self._text(x, below, tick)
+                    self.text(x, below, tick)
             return
         for x in self._marked_xs():
-            self._text(self._x(x), below, f"{x:.3g}")
-        self._text((_LEFT + _WIDTH - _RIGHT) / 2, below + 16, self.plot.x_label, more=' opacity="0.7"')
+            self.text(self._x(x), below, f"{x:.3g}")
+        self.text((_LEFT + _WIDTH - _RIGHT) / 2, below + 16, self.plot.x_label, more=' opacity="0.7"')
 
     def _marked_xs(self) -> list[float]:
         """Return the labelled x values: the points of a line, round numbers for a plot of points."""
@@ -363,11 +377,8 @@ class _Canvas:
     def _lines(self) -> None:
         for place, series in enumerate(self.plot.series):
             colour = _colour_of(series, place)
-            path = " ".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in series.points)
             if self.plot.kind == "line":
-                self.parts.append(
-                    f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-                )
+                self.polyline(((self._x(x), self._y(y)) for x, y in series.points), colour)
             for number, (x, y) in enumerate(series.points):
                 self.parts.append(
                     f'<circle cx="{self._x(x):.1f}" cy="{self._y(y):.1f}" r="3" fill="{colour}"/>'
@@ -396,7 +407,7 @@ class _Canvas:
     def _error(self, x: float, y: float, error: float) -> None:
         if error:
             below, above = _reach(self.plot, y, error)
-            self._line(x, self._y(y - below), x, self._y(y + above), "currentColor")
+            self.line(x, self._y(y - below), x, self._y(y + above), "currentColor")
 
     def _legend(self) -> None:
         if len(self.plot.series) < 2:
@@ -409,7 +420,7 @@ class _Canvas:
             self.parts.append(
                 f'<rect x="{x:.1f}" y="{y - 9:.1f}" width="10" height="10" fill="{_colour_of(series, place)}"/>'
             )
-            self._text(x + 14, y, series.name, "start")
+            self.text(x + 14, y, series.name, "start")
             x += width
 
 
@@ -507,17 +518,11 @@ def timeline_svg(timeline: Timeline) -> str:
     top = 46
     bottom = top + _LANE * len(timeline.lanes)
     height = bottom + (_CURVE + 34 if timeline.medals else 8)
-    parts: list[str] = []
-
-    def text(at: float, y: float, content: str, anchor: str = "middle", more: str = "") -> None:
-        parts.append(
-            f'<text x="{at:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor"{more}>{escape(content)}</text>'
-        )
+    drawn = _Svg()
+    text = drawn.text
 
     def upright(at: float, colour: str, more: str = "") -> None:
-        parts.append(
-            f'<line x1="{x(at):.1f}" y1="{top - 4}" x2="{x(at):.1f}" y2="{height - 8}" stroke="{colour}"{more}/>'
-        )
+        drawn.line(x(at), top - 4, x(at), height - 8, colour, more)
 
     for at, name in time_ticks(timeline.begin, end, 14):
         text(x(at), 14, name, more=' opacity="0.75"')
@@ -525,7 +530,7 @@ def timeline_svg(timeline: Timeline) -> str:
     for mark in timeline.marks:
         tooltip = f"{mark.kind}, {_moment(mark.at)}: {mark.text}"
         colour = _FAILED if mark.kind is MarkKind.GPU_LOST else "currentColor"
-        parts.append(
+        drawn.parts.append(
             f'<text x="{x(mark.at):.1f}" y="34" text-anchor="middle" fill="{colour}" font-weight="600">'
             f"{_MARK_SIGNS[mark.kind]}<title>{escape(visible(tooltip))}</title></text>"
         )
@@ -534,7 +539,7 @@ def timeline_svg(timeline: Timeline) -> str:
         text(
             _LANE_LABEL - 8, y + 14, f"{visible(lane.node) or 'slot'} {lane.number}", "end", ' opacity="0.75"'
         )
-        parts += [
+        drawn.parts += [
             _timeline_bar(bar, x(bar.begin), x(bar.until(timeline.now)), y, timeline.now) for bar in lane.bars
         ]
     if running:
@@ -549,15 +554,11 @@ def timeline_svg(timeline: Timeline) -> str:
         for count, (at, _medal) in enumerate(timeline.medals, start=1):
             points += [(x(at), points[-1][1]), (x(at), floor - count * step)]
         points.append((x(timeline.now if running else last), points[-1][1]))
-        drawn = " ".join(f"{at:.1f},{y:.1f}" for at, y in points)
-        parts.append(f'<polyline points="{drawn}" fill="none" stroke="{_NAMED["gold"]}" stroke-width="2"/>')
+        drawn.polyline(points, _NAMED["gold"])
         text(_LANE_LABEL - 8, floor - len(timeline.medals) * step + 4, f"{len(timeline.medals)}", "end")
         text(_LANE_LABEL - 8, floor + 4, "0 medals", "end", ' opacity="0.75"')
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_TIMELINE_WIDTH} {height}" role="img"'
-        f' width="{_TIMELINE_WIDTH}" height="{height}" aria-label="attempts over time, slot by slot"'
-        f' font-family="system-ui, sans-serif" font-size="11">{"".join(parts)}</svg>'
-    )
+    size = f' width="{_TIMELINE_WIDTH}" height="{height}"'
+    return drawn.element(_TIMELINE_WIDTH, height, "attempts over time, slot by slot", size)
 
 
 def _timeline_bar(bar: Bar, begin: float, end: float, y: float, now: float) -> str:

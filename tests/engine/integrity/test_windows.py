@@ -89,7 +89,7 @@ def test_windows_end_at_lines_overlap_and_hold_every_line() -> None:
 def test_small_files_stand_together_and_logs_apart_from_code() -> None:
     files = [file(b"import re\n", f"code/{n}.py", "code") for n in range(20)] + [file(b"started\n")]
     code, log = sorted(windows_of(files, RULES), key=lambda one: one.kind)
-    assert len(code.passages) == 20
+    assert len({path for path, _line in code.lines}) == 20
     assert "=== code/7.py, from line 1" in code.text
     assert log.kind == "log"
 
