@@ -11,9 +11,8 @@ from mlebench_console.console.nouns.competition import thresholds
 from mlebench_console.console.nouns.costs import many, money
 from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES, outcome_sign
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
-from mlebench_console.engine.scoreboard.insight import ending_of
-from mlebench_console.engine.scoreboard.model import Costs, Measure, Trial
-from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.engine.scoreboard.model import Costs, Measure, Trial, outcome_of
+from mlebench_console.state.lifecycle import FailureClass
 
 # The width of a trial's sign and score.
 TRIAL_WIDTH = 11
@@ -56,7 +55,7 @@ def trial_text(trial: Trial, signs: Signs) -> Piece:
         return f"{signs.failed} {wording.FAILURE_LETTERS[kind]} {wording.FAILURE_SHORT[kind]}{reroll}", "bad"
     if trial.earned is None:
         return f"{signs.stopped} no result", "dim"
-    outcome = Outcome(ending_of(trial).replace(" ", "_"))
+    outcome = outcome_of(trial.earned)
     score = wording.score(trial.score) if trial.score is not None else wording.OUTCOME_SHORT[outcome]
     return f"{outcome_sign(outcome, signs)} {score}{reroll}", OUTCOME_ROLES[outcome]
 

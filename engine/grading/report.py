@@ -15,9 +15,6 @@ from mlebench_console.state.lifecycle import Outcome as Standing
 # The outcome of grading; the last two are not verdicts: the dataset is missing, or the grader failed.
 ReportOutcome = Literal[Outcome, "not_prepared", "not_graded"]
 
-# This project's own fields of a report file; `detail` may reveal answers and is left out.
-_PUBLIC_FIELDS = ("edition", "outcome", "message", "defects", "descriptions", "percentile")
-
 
 @dataclass(frozen=True)
 class Report:
@@ -76,9 +73,8 @@ class Report:
         return values | {"defects": list(self.defects)} if extended else values
 
     def to_public_dict(self) -> dict[str, Any]:
-        """Return the report for a file: MLE-bench's fields, then our public ones."""
-        values = self.to_dict(extended=True)
-        return self.to_dict() | {name: values[name] for name in _PUBLIC_FIELDS}
+        """Return the report for a file: MLE-bench's fields, then ours without `detail`, which may reveal answers."""
+        return {name: value for name, value in self.to_dict(extended=True).items() if name != "detail"}
 
 
 @dataclass(frozen=True)

@@ -292,14 +292,6 @@ def _object(properties: Json) -> Json:
     }
 
 
-def _new_fence(text: str) -> str:
-    """Return an unpredictable word that does not occur in a text."""
-    while True:
-        fence = secrets.token_hex(16)
-        if fence not in text:
-            return fence
-
-
 # Answers
 
 
@@ -599,7 +591,7 @@ class Judge:
 
     async def _ask(self, prompt: _Prompt) -> tuple[Json, float | None]:
         api = self.endpoint.model.chat_api
-        fence = _new_fence(prompt.window.text)
+        fence = secrets.token_hex(16)  # so long that no text holds it by chance
         form = self._form
         while True:
             body = _body(api, form, prompt.system(fence), prompt.user(fence), prompt.schema)

@@ -81,10 +81,10 @@ def tokens_of(text: str) -> Tokens:
     """Read the tokens of Python code; after an error, continue with the next line."""
     codes: list[int] = []
     lines: list[int] = []
-    code = _COMMAND.sub("", text)
+    source = _COMMAND.sub("", text).split("\n")
     start = faults = 0
-    while True:
-        stream = io.StringIO(code[_line_start(code, start) :] if start else code)
+    while start < len(source) and faults <= _MOST_FAULTS:
+        stream = io.StringIO("\n".join(source[start:]))
         reached = 0
         try:
             for token in tokenize.generate_tokens(stream.readline):
@@ -98,20 +98,7 @@ def tokens_of(text: str) -> Tokens:
         except (tokenize.TokenError, SyntaxError, ValueError):
             faults += 1
             start += max(reached, 1)
-            if faults > _MOST_FAULTS or start >= code.count("\n") + 1:
-                break
     return Tokens(np.array(codes, np.uint64), np.array(lines, np.int64))
-
-
-def _line_start(text: str, line: int) -> int:
-    """Return the position of a line, counted from 0; the end of the text if there is no such line."""
-    place = 0
-    for _ in range(line):
-        found = text.find("\n", place)
-        if found < 0:
-            return len(text)
-        place = found + 1
-    return place
 
 
 def _code(kind: int, text: str) -> int:

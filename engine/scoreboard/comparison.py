@@ -21,6 +21,7 @@ from mlebench_console.engine.scoreboard.model import (
     differences,
 )
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.foundation.text import plural
 
 # The p-value below which a difference is usually called significant.
 SIGNIFICANT = 0.05
@@ -116,10 +117,10 @@ class Comparison:
         """How much knowing the competition's name was worth, where exactly one experiment hid it; otherwise empty."""
         if set(self.descriptions) != {USUAL, OBFUSCATED}:
             return ""
-        sign, count = 1 if self.descriptions[0] == USUAL else -1, self.overall.competitions
+        sign = 1 if self.descriptions[0] == USUAL else -1
         return (
             f"to know the competition's name is worth {sign * self.overall.points + 0.0:+.1f} points of"
-            f" {self.measure.words} over {count} competition{'' if count == 1 else 's'}"
+            f" {self.measure.words} over {plural(self.overall.competitions, 'competition')}"
             f" (p = {self.overall.p_value:.3f}), if all else is equal"
         )
 
@@ -134,7 +135,8 @@ class Comparison:
         chance = "hardly chance" if whole.p_value < SIGNIFICANT else "may well be chance"
         ahead, sign = ("A", 1) if whole.points > 0 else ("B", -1)
         better = sum(sign * duel.difference > 0 for duel in self.duels)
-        counts = f"better on {better}, worse on {whole.deciding - better} of {_common(whole.competitions)}"
+        common = plural(whole.competitions, "common competition")
+        counts = f"better on {better}, worse on {whole.deciding - better} of {common}"
         return f"{ahead} is ahead by {abs(whole.points):.1f} points, {counts}: {chance} (p = {whole.p_value:.3f})"
 
     @property
@@ -195,10 +197,6 @@ def _further_differences(first: Conditions, second: Conditions) -> Iterator[str]
     for name in dict.fromkeys([*one, *other]):
         if one.get(name) != other.get(name):
             yield f"mixed {name}: {', '.join(sorted((one.get(name, 'none'), other.get(name, 'none'))))}"
-
-
-def _common(count: int) -> str:
-    return f"{count} common competition{'' if count == 1 else 's'}"
 
 
 def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:

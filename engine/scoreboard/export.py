@@ -46,7 +46,7 @@ from mlebench_console.engine.scoreboard.model import (
 from mlebench_console.foundation.clock import iso
 from mlebench_console.foundation.files import csv_text, file_hash, write_json, write_text
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
-from mlebench_console.foundation.text import limit_text, names_of_limits, spreadsheet_text, visible
+from mlebench_console.foundation.text import limit_text, names_of_limits, plural, spreadsheet_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -347,7 +347,7 @@ def _not_examined(summary: IntegritySummary | None) -> Iterator[str]:
     if not summary.layers:
         yield "no detector has looked at its runs"
     if summary.flagged:
-        yield f"{len(summary.flagged)} flagged run{'' if len(summary.flagged) == 1 else 's'} that nobody has reviewed"
+        yield f"{plural(len(summary.flagged), 'flagged run')} that nobody has reviewed"
 
 
 # A row as text

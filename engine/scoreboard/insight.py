@@ -12,27 +12,24 @@ from typing import Any, Literal
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS
 from mlebench_console.engine.scoreboard.aggregation import aggregate, costs_of
-from mlebench_console.engine.scoreboard.model import Cell, Costs, Evidence, Measure, Trial, results_of
+from mlebench_console.engine.scoreboard.model import (
+    Cell,
+    Costs,
+    Evidence,
+    Measure,
+    Trial,
+    outcome_of,
+    results_of,
+)
 from mlebench_console.engine.settings import Prices
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass, Outcome
 
 # Best first, then the agent's own failures, then failures that are not the agent's.
-ENDINGS = (
-    "gold",
-    "silver",
-    "bronze",
-    "above median",
-    "below median",
-    "invalid",
-    "no submission",
-    "timeout",
-    "memory",
-    "disk",
-    "budget",
-    "crash",
-    "unknown",
-    "infrastructure",
-    "stopped",
-    "not ended",
+ENDINGS: tuple[str, ...] = (
+    *(outcome.replace("_", " ") for outcome in Outcome),
+    *(kind for kind in FailureClass if kind is not FailureClass.INFRASTRUCTURE),
+    *(FailureClass.INFRASTRUCTURE, "stopped", "not ended"),
 )
 # The shorter limits to estimate, as far as they are below the real one.
 _HOURS = (1.0, 2.0, 4.0, 8.0, 12.0)
@@ -126,12 +123,7 @@ def ending_of(trial: Trial) -> str:
         return trial.failure
     if trial.earned is None:
         return "stopped"
-    for medal in (Measure.GOLD, Measure.SILVER, Measure.BRONZE):
-        if medal in trial.earned:
-            return medal.value
-    if Measure.VALID in trial.earned:
-        return "above median" if Measure.ABOVE_MEDIAN in trial.earned else "below median"
-    return "invalid" if Measure.SUBMISSION in trial.earned else "no submission"
+    return outcome_of(trial.earned).replace("_", " ")
 
 
 def endings_by_split(evidence: Evidence) -> tuple[EndingsOfSplit, ...]:
@@ -372,9 +364,7 @@ class Insight:
             certainty = f"{_SIGNIFICANCE:.0%} significance, {_POWER:.0%} power"
             facts.append(("detectable difference", f"{', '.join(points)} ({certainty})"))
         if self.effort.runs:
-            parts = [
-                f"{self.effort.run_hours:.2f} hours in {self.effort.runs} run{'' if self.effort.runs == 1 else 's'}"
-            ]
+            parts = [f"{self.effort.run_hours:.2f} hours in {plural(self.effort.runs, 'run')}"]
             for name, hours in (
                 ("run-hours", self.effort.run_hours_per_medal),
                 ("GPU-hours", self.effort.gpu_hours_per_medal),

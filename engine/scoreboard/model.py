@@ -15,6 +15,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.engine.model_costs import CURRENCY, Spending, named
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.text import plural
 from mlebench_console.state.integrity import RunIntegrity
 from mlebench_console.state.lifecycle import MEDALS, Outcome
 from mlebench_console.state.records import Attempt, Submission
@@ -111,10 +112,10 @@ def differences(conditions: Iterable[Conditions], *, ignored: Sequence[str] = ()
     """List the differences between conditions, one text each; an unknown value differs from no other."""
     compared = tuple(conditions)
     found = []
-    for name, plural in _PLURALS.items():
+    for name, words in _PLURALS.items():
         values = {str(getattr(one, name)) for one in compared} - {""}
         if len(values) > 1 and name not in ignored:
-            found.append(f"mixed {plural}: {', '.join(sorted(values))}")
+            found.append(f"mixed {words}: {', '.join(sorted(values))}")
     return tuple(found)
 
 
@@ -149,6 +150,16 @@ def earned_by(competition_id: str, outcome: Outcome, score: float | None) -> fro
     ):
         earned.add(Measure.ABOVE_MEDIAN)
     return frozenset(earned)
+
+
+def outcome_of(earned: frozenset[Measure]) -> Outcome:
+    """Return the outcome that earns these measures."""
+    for medal in (Outcome.GOLD, Outcome.SILVER, Outcome.BRONZE):
+        if Measure(medal.value) in earned:
+            return medal
+    if Measure.VALID in earned:
+        return Outcome.ABOVE_MEDIAN if Measure.ABOVE_MEDIAN in earned else Outcome.BELOW_MEDIAN
+    return Outcome.INVALID if Measure.SUBMISSION in earned else Outcome.NO_SUBMISSION
 
 
 @dataclass(frozen=True)
@@ -426,8 +437,8 @@ class Interim:
     def so_far_in_words(self) -> str:
         """Return how many of the ended runs have a medal: `14 medals of 41 ended`."""
         if not self.ended:
-            return f"none of {self.runs:,} run{'' if self.runs == 1 else 's'} ended"
-        return f"{self.medals:,} medal{'' if self.medals == 1 else 's'} of {self.ended:,} ended"
+            return f"none of {plural(self.runs, 'run')} ended"
+        return f"{plural(self.medals, 'medal')} of {self.ended:,} ended"
 
     def bounds_in_words(self) -> str:
         """Return the bounds of the final percentage: `final 6.2 to 88.0 %`."""

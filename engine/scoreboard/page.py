@@ -23,7 +23,8 @@ from mlebench_console.engine.scoreboard.plots import plots_of, svg, timeline_svg
 from mlebench_console.engine.scoreboard.timeline import Timeline, counted_marks
 from mlebench_console.engine.settings import Prices
 from mlebench_console.environment.runner import protocol
-from mlebench_console.foundation.text import limit_text, visible
+from mlebench_console.foundation.text import limit_text, plural, visible
+from mlebench_console.state.lifecycle import FailureClass
 
 # The colour of an ending, as on the console's screens: a failure is red, a submission without a score is none.
 _KINDS = {
@@ -32,7 +33,7 @@ _KINDS = {
     "below median": "below",
     "invalid": "invalid",
     "no submission": "invalid",
-    **dict.fromkeys(("timeout", "memory", "disk", "budget", "crash", "unknown", "infrastructure"), "bad"),
+    **{kind.value: "bad" for kind in FailureClass},
 }
 # Of a longer text only its beginning is seen until it is opened.
 _LONGEST_SHOWN, _LONGEST_SUMMARY = 300, 60
@@ -124,7 +125,7 @@ def _heading(row: Row) -> str:
 
 def _so_far(standing: Standing) -> str:
     """Return what the runs earned on the competitions that they cover: the final figure, or its bounds so far."""
-    whose = f"on its own {standing.of} competition{'' if standing.of == 1 else 's'}"
+    whose = f"on its own {plural(standing.of, 'competition')}"
     if standing.cell is not None and (standing.interim is None or standing.interim.is_final):
         seed = "" if standing.cell.has_error else " (1 seed: no ±)"
         return f"any medal {standing.cell.figures()} %{seed} {whose}"

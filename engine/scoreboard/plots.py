@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -25,7 +24,7 @@ from mlebench_console.engine.scoreboard.insight import (
 from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Row, Standing, Trial
 from mlebench_console.engine.scoreboard.timeline import Bar, MarkKind, Timeline, time_ticks
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
-from mlebench_console.foundation.text import visible
+from mlebench_console.foundation.text import date_and_time, visible
 from mlebench_console.state.lifecycle import Outcome, RunState
 
 # The kinds of plots without bars.
@@ -528,7 +527,7 @@ def timeline_svg(timeline: Timeline) -> str:
         text(x(at), 14, name, more=' opacity="0.75"')
         upright(at, "currentColor", ' stroke-opacity="0.12"')
     for mark in timeline.marks:
-        tooltip = f"{mark.kind}, {_moment(mark.at)}: {mark.text}"
+        tooltip = f"{mark.kind}, {date_and_time(mark.at)}: {mark.text}"
         colour = _FAILED if mark.kind is MarkKind.GPU_LOST else "currentColor"
         drawn.parts.append(
             f'<text x="{x(mark.at):.1f}" y="34" text-anchor="middle" fill="{colour}" font-weight="600">'
@@ -581,9 +580,8 @@ def _timeline_bar(bar: Bar, begin: float, end: float, y: float, now: float) -> s
         colour, sign, became = _STOPPED, "■", bar.state.value
     again = f", attempt {bar.attempt} of {bar.of}" if bar.of > 1 else ""
     hours = (bar.until(now) - bar.begin) / 3600
-    tooltip = (
-        f"{bar.competition_id} seed {bar.seed}{again}: {became}, from {_moment(bar.begin)} for {hours:.1f} h"
-    )
+    lasted = f"from {date_and_time(bar.begin)} for {hours:.1f} h"
+    tooltip = f"{bar.competition_id} seed {bar.seed}{again}: {became}, {lasted}"
     tooltip = visible(f"{tooltip}; {bar.cause}" if bar.cause else tooltip)[:_LONGEST_TITLE]
     drawn = (
         f'<g><title>{escape(tooltip)}</title><rect x="{begin:.1f}" y="{y + 2}" width="{width:.1f}"'
@@ -604,7 +602,3 @@ def _ink(ground: str) -> str:
     """Return black or white, whichever has more contrast with a colour."""
     red, green, blue = (int(ground[place : place + 2], 16) for place in (1, 3, 5))
     return "#000" if 0.299 * red + 0.587 * green + 0.114 * blue > 120 else "#fff"
-
-
-def _moment(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
