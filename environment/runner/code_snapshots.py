@@ -114,7 +114,10 @@ class CodeSnapshot:
 
 
 class CodeSnapshots:
-    """Takes the snapshots of one attempt in order, in another thread."""
+    """Takes the snapshots of one attempt in order: objects by their digests, and a manifest for each submission.
+
+    All from `_take` on is done by another thread, for one snapshot at a time.
+    """
 
     def __init__(
         self,
@@ -134,7 +137,14 @@ class CodeSnapshots:
             clock: for the time of each snapshot.
             limits: what may be kept.
         """
-        self._copy = _Copy(attempt, hidden, clock, limits or CodeLimits())
+        self._attempt = attempt
+        self._folder = attempt / protocol.CODE_SNAPSHOTS
+        self._hidden = hidden
+        self._clock = clock
+        self._limits = limits or CodeLimits()
+        self._code = _Folder(attempt, self._limits, self._has, self._put)
+        self._sequences: set[int] | None = None
+        self._held = 0
         self._worker = worker
         self._waiting: deque[int] = deque()
         self._asked: set[int] = set()
@@ -148,7 +158,7 @@ class CodeSnapshots:
             self._waiting.append(sequence)
             self._begin_next()
 
-    def advance(self, seconds: float = 0.0) -> str:
+    def advance(self, seconds: float) -> str:
         """Continue with what waits, for so long, and return why the last one could not be kept, or nothing."""
         problem = ""
         if self._turn is not None and seconds:
@@ -170,168 +180,9 @@ class CodeSnapshots:
     def _begin_next(self) -> None:
         if self._turn is None and self._waiting:
             self._sequence = self._waiting.popleft()
-            self._turn = self._worker.submit(self._copy.take, self._sequence)
+            self._turn = self._worker.submit(self._take, self._sequence)
 
-
-class _Folder:
-    """Reads an agent's folder, within limits, and puts the files without secrets where their contents are kept."""
-
-    def __init__(
-        self,
-        attempt: Path,
-        limits: CodeLimits,
-        has: Callable[[KeptFile], bool],
-        put: Callable[[KeptFile, bytes], None],
-    ) -> None:
-        """Prepare.
-
-        Args:
-            attempt: its directory.
-            limits: what may be kept.
-            has: returns whether a content is kept already.
-            put: keeps one; may raise OSError.
-        """
-        self._source = attempt / protocol.CODE
-        self._limits = limits
-        self._has = has
-        self._put = put
-        self._known: dict[str, tuple[FileVersion, KeptFile]] = {}
-
-    def store_files(self, sequence: int, at: float, hidden: tuple[str, ...]) -> CodeSnapshot:
-        """Store the current files, and return the manifest.
-
-        Raises:
-            OSError: a content can't be kept.
-        """
-        began = time.monotonic()
-        found = _Found()
-        seen: dict[str, tuple[FileVersion, KeptFile]] = {}
-        for path, entry in self._files(found, began + self._limits.seconds):
-            shown = redacted_text(path, hidden)
-            try:
-                version, content = self._content_of(path, entry)
-            except _LeftOutError as why:
-                found.leave_out(shown, entry.status.st_size, str(why))
-                continue
-            except OSError as error:
-                found.leave_out(shown, entry.status.st_size, error.strerror or str(error))
-                continue
-            if isinstance(content, KeptFile):
-                kept = content
-            else:
-                content = redacted(content, hidden)
-                kept = KeptFile(shown, len(content), hashlib.sha256(content).hexdigest())
-            if found.bytes + kept.bytes > self._limits.bytes:
-                found.leave_out(shown, kept.bytes, f"the others have {self._limits.bytes:,} bytes already")
-                continue
-            if isinstance(content, bytes) and not self._has(kept):
-                self._put(kept, content)
-            seen[path] = version, kept
-            found.add(kept)
-        self._known = seen
-        return CodeSnapshot(
-            VERSION,
-            sequence,
-            at,
-            round(time.monotonic() - began, 3),
-            tuple(sorted(found.files, key=lambda each: each.path)),
-            tuple(replace(each, path=redacted_text(each.path, hidden)) for each in found.left_out),
-            found.more,
-            found.cut,
-        )
-
-    def _content_of(self, path: str, entry: TreeEntry) -> tuple[FileVersion, bytes | KeptFile]:
-        """Return a file's content, or what was kept of it if it has not changed since the last snapshot.
-
-        Raises:
-            _LeftOutError: it is not kept.
-            OSError: it can't be read.
-        """
-        known = self._known.get(path)
-        if known is not None and known[0] == version_of(entry.status) and self._has(known[1]):
-            return known
-        version, content = self._read(entry)
-        if b"\0" in content[:_TEXT_PREFIX_BYTES]:
-            raise _LeftOutError("it is binary")
-        return version, content
-
-    def _files(self, found: _Found, give_up: float) -> Iterator[tuple[str, TreeEntry]]:
-        """Yield the regular files to keep, each with its path, and record all others as left out."""
-        limits = self._limits
-
-        def refused(place: str, error: OSError) -> None:
-            found.leave_out(_text(place.partition("/")[2] or place), -1, error.strerror or str(error))
-
-        def enter(entry: TreeEntry) -> bool:
-            path = _path(entry)
-            if path is None or len(entry.above) > limits.depth:
-                found.leave_out(
-                    path or _text(entry.place), -1, f"it is more than {limits.depth} folders deep"
-                )
-                return False
-            if entry.name in NOT_CODE:
-                found.leave_out(path, -1, "a folder of this name holds no code of the agent's own")
-                return False
-            return True
-
-        for number, entry in enumerate(walk(self._source, refused, enter)):
-            if number >= limits.seen or time.monotonic() > give_up:
-                over = (
-                    f"{limits.seen:,} names were seen"
-                    if number >= limits.seen
-                    else f"{limits.seconds:g} s were over"
-                )
-                found.cut = f"{over}; what follows was not looked at"
-                return
-            mode = entry.status.st_mode
-            if stat.S_ISDIR(mode):
-                continue
-            path = _path(entry)
-            if path is None:
-                found.leave_out(_text(entry.place), entry.status.st_size, "its path is too long")
-            elif not stat.S_ISREG(mode):
-                kind = "a link" if stat.S_ISLNK(mode) else "not a regular file"
-                found.leave_out(path, -1, f"it is {kind}")
-            elif entry.status.st_size > limits.file_bytes:
-                found.leave_out(path, entry.status.st_size, f"it has more than {limits.file_bytes:,} bytes")
-            elif len(found.files) >= limits.files:
-                found.leave_out(path, entry.status.st_size, f"there are {limits.files:,} files already")
-            else:
-                yield path, entry
-
-    def _read(self, entry: TreeEntry) -> tuple[FileVersion, bytes]:
-        """Read a consistent version of a file; try twice if it is written to meanwhile."""
-        for _ in range(2):
-            descriptor = open_file(entry)
-            with os.fdopen(descriptor, "rb") as stream:
-                before = os.fstat(descriptor)
-                if not stat.S_ISREG(before.st_mode):
-                    raise _LeftOutError("it is not a regular file")
-                content = stream.read(self._limits.file_bytes + 1)
-                after = os.fstat(descriptor)
-            if len(content) > self._limits.file_bytes:
-                raise _LeftOutError(f"it has more than {self._limits.file_bytes:,} bytes")
-            if version_of(before) == version_of(after):
-                return version_of(after), content
-        raise _LeftOutError("it was written to while it was read")
-
-
-class _Copy:
-    """Copies the folder into objects by digest and one manifest per submission; only for one thread at a time."""
-
-    def __init__(
-        self, attempt: Path, hidden: Callable[[], tuple[str, ...]], clock: Clock, limits: CodeLimits
-    ) -> None:
-        self._folder = attempt / protocol.CODE_SNAPSHOTS
-        self._code = _Folder(attempt, limits, self._has, self._put)
-        self._attempt = attempt
-        self._hidden = hidden
-        self._clock = clock
-        self._limits = limits
-        self._sequences: set[int] | None = None
-        self._held = 0
-
-    def take(self, sequence: int) -> None:
+    def _take(self, sequence: int) -> None:
         """Take a snapshot for a submission, unless it exists.
 
         Raises:
@@ -408,6 +259,144 @@ class _Copy:
         self._settle({one.sequence for one in order})
 
 
+class _Folder:
+    """Reads an agent's folder, within limits, and puts the files without secrets where their contents are kept."""
+
+    def __init__(
+        self,
+        attempt: Path,
+        limits: CodeLimits,
+        has: Callable[[KeptFile], bool],
+        put: Callable[[KeptFile, bytes], None],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            attempt: its directory.
+            limits: what may be kept.
+            has: returns whether a content is kept already.
+            put: keeps one; may raise OSError.
+        """
+        self._source = attempt / protocol.CODE
+        self._limits = limits
+        self._has = has
+        self._put = put
+        self._known: dict[str, tuple[FileVersion, KeptFile]] = {}
+
+    def store_files(self, sequence: int, at: float, hidden: tuple[str, ...]) -> CodeSnapshot:
+        """Store the current files, and return the manifest.
+
+        Raises:
+            OSError: a content can't be kept.
+        """
+        began, limits = time.monotonic(), self._limits
+        found = _Found(hidden)
+        seen: dict[str, tuple[FileVersion, KeptFile]] = {}
+        for number, entry in enumerate(self._walk(found)):
+            if number >= limits.seen or time.monotonic() > began + limits.seconds:
+                names = f"{limits.seen:,} names were seen"
+                over = names if number >= limits.seen else f"{limits.seconds:g} s were over"
+                found.cut = f"{over}; what follows was not looked at"
+                break
+            if stat.S_ISDIR(entry.status.st_mode):
+                continue
+            path = _path(entry)
+            try:
+                if path is None:
+                    raise _LeftOutError("its path is too long")
+                self._check(entry.status, found)
+                version, kept, content = self._content_of(path, entry, hidden)
+                if found.bytes + kept.bytes > limits.bytes:
+                    raise _LeftOutError(f"the others have {limits.bytes:,} bytes already")
+            except (_LeftOutError, OSError) as error:
+                size = entry.status.st_size if stat.S_ISREG(entry.status.st_mode) else -1
+                found.leave_out(path or _text(entry.place), error, size)
+                continue
+            if content is not None and not self._has(kept):
+                self._put(kept, content)
+            seen[path] = version, kept
+            found.add(kept)
+        self._known = seen
+        return CodeSnapshot(
+            VERSION,
+            sequence,
+            at,
+            round(time.monotonic() - began, 3),
+            tuple(sorted(found.files, key=lambda each: each.path)),
+            tuple(found.left_out),
+            found.more,
+            found.cut,
+        )
+
+    def _walk(self, found: _Found) -> Iterator[TreeEntry]:
+        """Walk the folder, and record as left out what can't be read and the folders that are not walked."""
+
+        def refused(place: str, error: OSError) -> None:
+            found.leave_out(_text(place.partition("/")[2] or place), error)
+
+        def enter(entry: TreeEntry) -> bool:
+            path, why = _path(entry), ""
+            if path is None or len(entry.above) > self._limits.depth:
+                why = f"it is more than {self._limits.depth} folders deep"
+            elif entry.name in NOT_CODE:
+                why = "a folder of this name holds no code of the agent's own"
+            if why:
+                found.leave_out(path or _text(entry.place), _LeftOutError(why))
+            return not why
+
+        return walk(self._source, refused, enter)
+
+    def _check(self, status: os.stat_result, found: _Found) -> None:
+        """Check that a file may be kept, before it is read.
+
+        Raises:
+            _LeftOutError: it may not.
+        """
+        if stat.S_ISLNK(status.st_mode):
+            raise _LeftOutError("it is a link")
+        if not stat.S_ISREG(status.st_mode):
+            raise _LeftOutError("it is not a regular file")
+        if status.st_size > self._limits.file_bytes:
+            raise _LeftOutError(f"it has more than {self._limits.file_bytes:,} bytes")
+        if len(found.files) >= self._limits.files:
+            raise _LeftOutError(f"there are {self._limits.files:,} files already")
+
+    def _content_of(
+        self, path: str, entry: TreeEntry, hidden: tuple[str, ...]
+    ) -> tuple[FileVersion, KeptFile, bytes | None]:
+        """Return what is kept of a file, and its content unless it has not changed since the last snapshot.
+
+        Raises:
+            _LeftOutError: it is not kept.
+            OSError: it can't be read.
+        """
+        known = self._known.get(path)
+        if known is not None and known[0] == version_of(entry.status) and self._has(known[1]):
+            return *known, None
+        version, content = self._read(entry)
+        if b"\0" in content[:_TEXT_PREFIX_BYTES]:
+            raise _LeftOutError("it is binary")
+        content = redacted(content, hidden)
+        digest = hashlib.sha256(content).hexdigest()
+        return version, KeptFile(redacted_text(path, hidden), len(content), digest), content
+
+    def _read(self, entry: TreeEntry) -> tuple[FileVersion, bytes]:
+        """Read a consistent version of a file; try twice if it is written to meanwhile."""
+        for _ in range(2):
+            descriptor = open_file(entry)
+            with os.fdopen(descriptor, "rb") as stream:
+                before = os.fstat(descriptor)
+                if not stat.S_ISREG(before.st_mode):
+                    raise _LeftOutError("it is not a regular file")
+                content = stream.read(self._limits.file_bytes + 1)
+                after = os.fstat(descriptor)
+            if len(content) > self._limits.file_bytes:
+                raise _LeftOutError(f"it has more than {self._limits.file_bytes:,} bytes")
+            if version_of(before) == version_of(after):
+                return version_of(after), content
+        raise _LeftOutError("it was written to while it was read")
+
+
 class _LeftOutError(Exception):
     """A file is not kept; the message says why."""
 
@@ -415,7 +404,8 @@ class _LeftOutError(Exception):
 class _Found:
     """The files found so far for one snapshot."""
 
-    def __init__(self) -> None:
+    def __init__(self, hidden: tuple[str, ...]) -> None:
+        self._hidden = hidden
         self.files: list[KeptFile] = []
         self.bytes = 0
         self.left_out: list[LeftOut] = []
@@ -426,9 +416,10 @@ class _Found:
         self.files.append(kept)
         self.bytes += kept.bytes
 
-    def leave_out(self, path: str, size: int, why: str) -> None:
+    def leave_out(self, path: str, error: _LeftOutError | OSError, size: int = -1) -> None:
         if len(self.left_out) < _MOST_NAMED:
-            self.left_out.append(LeftOut(path, size, why))
+            why = error.strerror if isinstance(error, OSError) else None
+            self.left_out.append(LeftOut(redacted_text(path, self._hidden), size, why or str(error)))
         else:
             self.more += 1
 
