@@ -52,6 +52,7 @@ log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
+Shown = TypeVar("Shown", bound=ConsoleScreen)
 
 OPEN_DEMO = "demo"
 _TICK_SECONDS = 0.5
@@ -95,7 +96,6 @@ class ConsoleApp(BaseApp):
         self._shell = shell
         self._need_facts: NeedFacts | None = None
         self._host_needs: tuple[Need, ...] = ()
-        self._counted_in = -1.0
         self._first_screen = screen or ""
         self._ticks = 0
         self._redrawn_in = -1
@@ -188,15 +188,19 @@ class ConsoleApp(BaseApp):
         if mode != self.current_mode:
             self.switch_mode(mode)
 
+    def _opened(self, mode: str, kind: type[Shown]) -> Shown:
+        """Show one of the numbered screens and return it."""
+        self.show(mode)
+        screen = self.screen_stack[0]
+        assert isinstance(screen, kind)
+        return screen
+
     def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
         """Show a sweep (without an id, the one shown last) with the cursor on a run."""
         from mlebench_console.console.screens.sweep import SweepScreen
 
         self.sweep_id = sweep_id or self.sweep_id
-        self.show("sweep")
-        screen = self.screen_stack[0]
-        if isinstance(screen, SweepScreen):
-            screen.show_sweep(self.sweep_id, run_id)
+        self._opened("sweep", SweepScreen).show_sweep(self.sweep_id, run_id)
 
     def show_run(self, run_id: int, *, pane: str = "log") -> None:
         """Open a run over the current screen."""
@@ -222,10 +226,7 @@ class ConsoleApp(BaseApp):
         """Show the grading screen with its fields filled in."""
         from mlebench_console.console.screens.grading import GradeScreen
 
-        self.show("grade")
-        screen = self.screen_stack[0]
-        if isinstance(screen, GradeScreen):
-            self.call_after_refresh(screen.fill_in, competition_id, path)
+        self.call_after_refresh(self._opened("grade", GradeScreen).fill_in, competition_id, path)
 
     def action_go(self, mode: str) -> None:
         """Show one of the numbered screens."""
@@ -262,25 +263,17 @@ class ConsoleApp(BaseApp):
         """Show a sweep (without an id, the one shown last) filtered by these words, with the cursor on a run."""
         from mlebench_console.console.screens.sweep import SweepScreen
 
-        self.show("sweep")
-        screen = self.screen_stack[0]
-        if isinstance(screen, SweepScreen):
-
-            def filter_them(screen: SweepScreen = screen) -> None:
-                screen.filter_by(words)
-                if sweep_id is not None:
-                    screen.show_sweep(sweep_id, run_id)
-
-            self.call_after_refresh(filter_them)
+        screen = self._opened("sweep", SweepScreen)
+        self.call_after_refresh(screen.filter_by, words)
+        if sweep_id is not None:
+            self.call_after_refresh(screen.show_sweep, sweep_id, run_id)
 
     def show_launch(self, *, sweep_id: str = "", file: Path | None = None) -> None:
         """Show the launch form, filled in from an earlier sweep or from a file."""
         from mlebench_console.console.screens.launch import LaunchScreen
 
-        self.show("launch")
-        screen = self.screen_stack[0]
-        if isinstance(screen, LaunchScreen):
-            self.call_after_refresh(screen.fill_in, sweep_id=sweep_id, file=file)
+        screen = self._opened("launch", LaunchScreen)
+        self.call_after_refresh(screen.fill_in, sweep_id=sweep_id, file=file)
 
     def show_export(self, name: str) -> None:
         """Open the export of one of our scoreboard rows, by its name or by a sweep that belongs to it."""
@@ -431,19 +424,20 @@ class ConsoleApp(BaseApp):
         self.condition = condition
         if condition.health is StateHealth.GOOD and self.current_mode == "welcome":
             self.switch_mode("overview")
+        self._renew_needs()
         self.refresh_frames()
-        self._note_host()
 
     def _take_needs(self, found: NeedFacts) -> None:
         self._need_facts = found
-        self._count_needed()
+        self._renew_needs()
+        self.refresh_frames()
 
     def take_engine(self, status: EngineStatus | None) -> None:
         """Store and show the engine's status; None if it could not be read."""
         self.engine, self._is_engine_known = status, True
-        self.refresh_frames()
         self.notify_of(self.news.of_engine(self.engine))
-        self._note_host()
+        self._renew_needs()
+        self.refresh_frames()
 
     @property
     def unread(self) -> str:
@@ -455,19 +449,18 @@ class ConsoleApp(BaseApp):
             return problem.in_one_line()
         return ""
 
-    def _note_host(self) -> None:
-        """Recompute the problems of the engine, its machine and the state, and redraw if they have changed."""
+    def _renew_needs(self) -> None:
+        """Count what needs a person now; redraw the screen if the host's or the state's problems have changed."""
         from mlebench_console.engine.needs.need import host_needs
 
+        if self._need_facts is not None:
+            self.needed = len(self.needs_of(self._need_facts).needed)
         if not self.is_host_known:  # an engine that was not looked at yet is not down
             return
         found = host_needs(self.engine, self.now(), has_state=self._has_state, unread=self.unread)
         has_changed, self._host_needs = found != self._host_needs, found
         if has_changed and self.screen_stack and isinstance(self.screen, ConsoleScreen):
             self.screen.draw()
-        # By the time alone live runs become late or idle, and snoozed needs come back.
-        if has_changed or self._counted_in != self.now() // 60:
-            self._count_needed()
 
     @property
     def _has_state(self) -> bool:
@@ -479,16 +472,6 @@ class ConsoleApp(BaseApp):
         from mlebench_console.engine.needs.needs import needs
 
         return needs(found, self.engine, self.now(), has_state=self._has_state, unread=self.unread)
-
-    def _count_needed(self) -> None:
-        """Count what needs a person now, for the first line."""
-        self._counted_in = self.now() // 60
-        if self._need_facts is None:
-            return
-        needed = len(self.needs_of(self._need_facts).needed)
-        if needed != self.needed:
-            self.needed = needed
-            self.refresh_frames()
 
     def watch_news(self) -> None:
         """Start watching the state for new events, or stop if notifications in the terminal are switched off."""
@@ -576,8 +559,9 @@ class ConsoleApp(BaseApp):
         self._ticks += 1
         if self._ticks % _SESSION_EVERY_TICKS == 0:
             self._keep_session()
+        # By the time alone live runs become late or idle, and snoozed needs come back.
+        self._renew_needs()
         self.refresh_frames()
-        self._note_host()
         if isinstance(self.screen, ConsoleScreen):
             period = int(self.now() // self.screen.tick_seconds())
             if period != self._redrawn_in:
