@@ -71,7 +71,7 @@ class LogPane(Widget):
 
     def compose(self) -> ComposeResult:
         """Yield the view, the status line and the prompts."""
-        yield LogView(self.draw_status, self._ask)
+        yield LogView()
         yield Painted(classes="log-status")
         for what, (sign, hint, done) in _HINTS.items():
             yield Prompt(sign, hint, id=what, done=done)
@@ -89,9 +89,9 @@ class LogPane(Widget):
     def draw_status(self) -> None:
         """Redraw the status line."""
         if self.is_attached and self.query(Painted):
-            self.query_one(".log-status", Painted).show(self.view.status(self.size.width))
+            self.query_one(".log-status", Painted).show(self.view.status())
 
-    def _ask(self, what: Asked) -> None:
+    def ask(self, what: Asked) -> None:
         """Open a prompt."""
         self.query_one(f"#{what}", Prompt).open("")
 
@@ -128,16 +128,8 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             """Return whether this is a newer page of the same file."""
             return isinstance(message, LogView.Paged) and message.file is self.file
 
-    def __init__(self, on_drawn: Callable[[], None], on_ask: Callable[[Asked], None]) -> None:
-        """Create it without a log.
-
-        Args:
-            on_drawn: called when the page or the position in it may have changed.
-            on_ask: called to open a prompt.
-        """
+    def __init__(self) -> None:
         super().__init__()
-        self._on_drawn = on_drawn
-        self._on_ask = on_ask
         self._file: LogFile | None = None
         self._grows = True
         self._pager: LogPager | None = None
@@ -155,6 +147,12 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._lexer: Any = None
         self._rows: tuple[Strip, ...] = ()
         self._palette: Palette | None = None
+
+    @property
+    def _pane(self) -> LogPane:
+        """The pane that it is in, with the status line and the prompts."""
+        assert isinstance(self.parent, LogPane)
+        return self.parent
 
     @property
     def is_reading(self) -> bool:
@@ -212,7 +210,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             path = Path(value).expanduser()
             self._run(lambda cursor: self._save(*cursor.take_selection(), path), moves=False)
 
-    def status(self, width: int) -> Pieces:
+    def status(self) -> Pieces:
         """Return the status line: problems and the current hit on the left, the position on the right."""
         page = self._page
         if not page.size and not page.note:
@@ -253,10 +251,10 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             hits = ((f"{name}: {_hits(page)}", "accent"),)
         left: list[Piece] = [(" ", "text")]
         if page.note:
-            room = width - width_of(right) - width_of(hits) - 4
+            room = self.size.width - width_of(right) - width_of(hits) - 4
             note = foreign(page.note, max(10, room), ellipsis=self.app.signs.ellipsis)
             left.append((note.rstrip() + "  ", "warn"))
-        return spread((*left, *hits), tuple(right), width)
+        return spread((*left, *hits), tuple(right), self.size.width)
 
     def recolour(self) -> None:
         """Draw the page again if the colours have changed."""
@@ -338,7 +336,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def action_ask(self, what: Asked) -> None:
         """Open a prompt."""
-        self._on_ask(what)
+        self._pane.ask(what)
 
     def action_hit(self, direction: int) -> None:
         """Go to the next or previous hit."""
@@ -419,25 +417,26 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             app.call_later(self.post_message, self.Paged(page, file))
 
     def _draw(self) -> None:
-        width, height = self.size
-        if not width or not height:
+        height = self.size.height
+        if not self.size:
             return
-        rows = self._page_rows(self._page, width)
+        rows = self._page_rows()
         self._palette = self.app.palette
-        before, shown = self._rows, rows[-height:] if self._page.following else rows[:height]
-        self._rows = tuple(shown)
+        before = self._rows
+        self._rows = tuple(rows[-height:] if self._page.following else rows[:height])
         if before != self._rows:
             self.refresh()
-        self._on_drawn()
+        self._pane.draw_status()
 
-    def _page_rows(self, page: Page, width: int) -> list[Strip]:
-        """Return the rows of a page."""
+    def _page_rows(self) -> list[Strip]:
+        """Return the rows of the page."""
+        page = self._page
         digits = len(f"{max((number or 0 for number in page.numbers), default=0):,}") if page.numbers else 0
         # No empty column where the times of all lines are unknown; the status line already says so.
         has_times = any(moment is not None for moment in page.moments)
         found: list[Strip] = []
         for place, line in enumerate(page.lines):
-            margin = [self._sign(page, line.start), *self._owner(page, place, width)]
+            margin = [self._sign(line.start), *self._owner(place)]
             if has_times:
                 moment = page.moments[place]
                 clock = wording.clock_seconds(moment) if moment is not None else wording.UNKNOWN
@@ -445,38 +444,37 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             if page.numbers:
                 number = page.numbers[place]
                 margin.append(self._dim(f"{wording.UNKNOWN if number is None else f'{number:,}':>{digits}} "))
-            found += self._rows_of(line.text, margin, width, with_hits_strong=not page.filtered)
+            found += self._rows_of(line.text, margin)
         return found
 
-    def _sign(self, page: Page, start: int) -> Segment:
+    def _sign(self, start: int) -> Segment:
+        page = self._page
         if start == page.hit:
             return Segment(self.app.signs.cursor, self._style("accent"))
         if page.mark is not None and start >= page.mark:
             return Segment(self.app.signs.marked, self._style("accent"))
         return Segment(" ", self.app.palette.base)
 
-    def _owner(self, page: Page, place: int, width: int) -> Iterator[Segment]:
-        name = page.names[place] if page.names else None
+    def _owner(self, place: int) -> Iterator[Segment]:
+        name = self._page.names[place] if self._page.names else None
         if name is not None:
             role = _NAMES[name.number % len(_NAMES)]
             # The last word, the seed, distinguishes runs of one competition.
             text, _, last = plain(name.text).rpartition(" ")
-            room = min(48, width // 4, self._name_width) - len(last) - 1
+            room = min(48, self.size.width // 4, self._name_width) - len(last) - 1
             yield Segment(f"{fit(text, room, ellipsis=self.app.signs.ellipsis)} {last} ", self._style(role))
 
     def _dim(self, text: str) -> Segment:
         return Segment(text, self._style("dim"))
 
-    def _rows_of(
-        self, text: str, margin: list[Segment], width: int, *, with_hits_strong: bool
-    ) -> Iterator[Strip]:
-        base = self.app.palette.base
+    def _rows_of(self, text: str, margin: list[Segment]) -> Iterator[Strip]:
+        base, width = self.app.palette.base, self.size.width
         text = text.removesuffix("\r")
         beside = sum(segment.cell_length for segment in margin)
         room = max(1, width - beside)
         drawn = Strip(self._segments(text, room))
         has_hit = self._pattern is not None and self._pattern.first(text.encode()) is not None
-        if with_hits_strong and has_hit:
+        if has_hit and not self._page.filtered:
             drawn = drawn.apply_style(self.app.palette.style("strong"))
         if not self._wrap:
             part = drawn.crop(self._left, self._left + room) if self._left else drawn

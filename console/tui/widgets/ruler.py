@@ -3,52 +3,73 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console import wording
-from mlebench_console.console.pieces import cut, fitting, width_of
+from mlebench_console.console.pieces import fitting, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 
 _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
-
-
 _NAMES = ("gold", "silver", "bronze", "median")
-# The width from which the narrow ruler says in words at which end scores are better.
+# The width from which a ruler without values at its marks says in words at which end scores are better.
 _WITH_WORDS = 50
 
 
 def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Return the ruler, a pointer to the score, and the score's distances from the next cut-offs.
 
-    The marks are placed in proportion to their values as far as none covers another.
+    The marks are placed in proportion to their values as far as none covers another. Where there is no room for the
+    values beside the marks, marks are letters, and the values stand below the ruler.
     """
-    values = (cuts.gold, cuts.silver, cuts.bronze, cuts.median)
-    labels = [f" {sign} {wording.score(value, 9)} " for (sign, _), value in zip(_MARKS, values, strict=True)]
+    values = _values(cuts)
     start, end = f"better {signs.left}", f"{signs.right} worse"
-    line, edge = signs.rule, 4
-    least = len(start) + 2 * edge + sum(map(len, labels)) + len(labels) + len(end)
-    if width < least:
-        return _compact(cuts, score, width, signs)
-    gaps = _gaps(values, width - least)
+    marks = [f" {sign} {wording.score(value, 9)} " for (sign, _), value in zip(_MARKS, values, strict=True)]
+    line, edge, inset = signs.rule, 4, 1
+    has_values = width >= _least_width(start, end, marks, edge)
+    if not has_values:
+        marks, edge, inset = [sign[0] for sign, _ in _MARKS], 2, 0
+        if width < _WITH_WORDS:
+            start, end = signs.left, signs.right
     pieces: list[Piece] = [(start + line * edge, "dim")]
     ticks: list[int] = []
-    for (_, role), label, gap in zip(_MARKS, labels, (*gaps, 0), strict=True):
-        ticks.append(sum(len(text) for text, _ in pieces) + 1)
-        pieces += [(label, role), (line * (gap + 1), "faint")]
+    gaps = _gaps(values, max(0, width - _least_width(start, end, marks, edge)))
+    for (_, role), mark, gap in zip(_MARKS, marks, (*gaps, 0), strict=True):
+        ticks.append(width_of(pieces) + inset)
+        pieces += [(mark, role), (line * (gap + 1), "faint")]
     pieces.append((line * edge + end, "dim"))
+    labels = () if has_values else (_labels(values, width),)
     if score is None or math.isnan(score):
-        return (tuple(pieces),)
-    total = sum(len(text) for text, _ in pieces)
-    place = _place(score, values, ticks, total - len(end), cuts)
-    role = medal_role(cuts, score)
-    text, note = wording.score(score, 9), f"    {distances(cuts, score)}"
-    below = max(0, min(place - len(text) // 2, width - len(text) - len(note)))
-    return (
-        tuple(pieces),
-        ((" " * place, "text"), (signs.pointer, role)),
-        ((" " * below, "text"), (text, role), (note, "dim")),
-    )
+        return tuple(pieces), *labels
+    beyond = edge - inset
+    place = _place(score, values, ticks, width_of(pieces) - len(end), cuts, beyond)
+    role, parts = medal_role(cuts, score), [part for part in _distances(cuts, score) if part]
+    number: Piece = (wording.score(score, 9), role)
+    notes: list[Pieces] = [(number, (f"  {part}", "dim")) for part in (", ".join(parts), parts[-1])]
+    if has_values:
+        below = max(0, min(place - len(number[0]) // 2, width - width_of(notes[0])))
+        notes = [((" " * below, "text"), *notes[0])]
+    pointer: Pieces = ((" " * place, "text"), (signs.pointer, role))
+    return tuple(pieces), pointer, *labels, fitting(notes, width)
+
+
+def _least_width(start: str, end: str, marks: Sequence[str], edge: int) -> int:
+    return len(start) + 2 * edge + sum(map(len, marks)) + len(marks) + len(end)
+
+
+def _labels(values: Sequence[float], width: int) -> Pieces:
+    """Return the values of the marks, by their names if there is room."""
+    letters = [sign[0] for sign, _ in _MARKS]
+    forms = [
+        tuple(
+            piece
+            for name, (_, role), value in zip(names, _MARKS, values, strict=True)
+            for piece in ((f"{name} {wording.score(value, digits)}", role), ("  ", "text"))
+        )[:-1]
+        for names, digits in ((_NAMES, 8), *((letters, digits) for digits in (8, 7, 6, 5)))
+    ]
+    return fitting(forms, width)
 
 
 def medal_role(cuts: Thresholds, score: float | None) -> Role:
@@ -61,75 +82,30 @@ def medal_role(cuts: Thresholds, score: float | None) -> Role:
 
 def to_next(cuts: Thresholds, score: float) -> str:
     """Return the distance to the next better cut-off, or that there is none."""
-    ahead = [(name, value) for name, value in _named(cuts) if not _reaches(cuts, score, value)]
-    if not ahead:
-        return "no cut-off is better than gold's"
-    name, value = ahead[-1]
-    return f"{abs(score - value):.4g} short of {name}"
-
-
-def _named(cuts: Thresholds) -> tuple[tuple[str, float], ...]:
-    return ("gold", cuts.gold), ("silver", cuts.silver), ("bronze", cuts.bronze), ("median", cuts.median)
-
-
-def _reaches(cuts: Thresholds, score: float, value: float) -> bool:
-    return (value - score if cuts.is_lower_better else score - value) >= 0
+    _reached, ahead = _distances(cuts, score)
+    return ahead or "no cut-off is better than gold's"
 
 
 def distances(cuts: Thresholds, score: float) -> str:
     """Return a text with the score's distances from the last cut-off reached and from the next one."""
-    return ", ".join(_distances(cuts, score))
+    return ", ".join(filter(None, _distances(cuts, score)))
 
 
-def _distances(cuts: Thresholds, score: float) -> list[str]:
-    values = dict(_named(cuts))
-    passed = [name for name, value in values.items() if _reaches(cuts, score, value)]
+def _distances(cuts: Thresholds, score: float) -> tuple[str, str]:
+    values = dict(zip(_NAMES, _values(cuts), strict=True))
+    sign = -1.0 if cuts.is_lower_better else 1.0
+    passed = [name for name, value in values.items() if sign * score >= sign * value]
     ahead = [name for name in values if name not in passed]
-    parts = []
+    reached = ""
     if passed:
         spare = abs(score - values[passed[0]])
-        parts.append(
-            f"{spare:.4g} better than {passed[0]} needs" if spare else f"exactly what {passed[0]} needs"
-        )
-    if ahead:
-        parts.append(f"{abs(score - values[ahead[-1]]):.4g} short of {ahead[-1]}")
-    return parts
+        how = f"{spare:.4g} better than" if spare else "exactly what"
+        reached = f"{how} {passed[0]} needs"
+    return reached, f"{abs(score - values[ahead[-1]]):.4g} short of {ahead[-1]}" if ahead else ""
 
 
-def _compact(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """Return a narrow ruler with letters as marks, and the cut-offs below them, by their names if there is room."""
-    values = (cuts.gold, cuts.silver, cuts.bronze, cuts.median)
-    digits = next((each for each in (8, 7, 6) if sum(_label_widths(values, each)) <= width), 5)
-    named, lettered = (
-        tuple(
-            piece
-            for name, (_, role), value in zip(names, _MARKS, values, strict=True)
-            for piece in ((f"{name} {wording.score(value, each)}", role), ("  ", "text"))
-        )[:-1]
-        for names, each in ((_NAMES, 8), ([sign[0] for sign, _ in _MARKS], digits))
-    )
-    labels = fitting((named, lettered), width)
-    line, has_words = signs.rule, width >= _WITH_WORDS
-    start, end = (f"better {signs.left}", f"{signs.right} worse") if has_words else (signs.left, signs.right)
-    room = max(0, width - 4 * len(_MARKS) - (len(start) + len(end) - 2))
-    pieces: list[Piece] = [(start + 2 * line, "dim")]
-    ticks = []
-    for (sign, role), gap in zip(_MARKS, (*_gaps(values, room), 0), strict=True):
-        ticks.append(width_of(pieces))
-        pieces += [(sign[0], role), (line * (gap + 1), "faint")]
-    pieces.append((3 * line + end, "dim"))
-    if score is None or math.isnan(score):
-        return tuple(pieces), labels
-    place = _place(score, values, ticks, width_of(pieces) - len(end) + 1, cuts, beyond=2)
-    role = medal_role(cuts, score)
-    pointer: Pieces = ((" " * place, "text"), (signs.pointer, role))
-    number, parts = (wording.score(score, 9), role), _distances(cuts, score)
-    texts: list[Pieces] = [(number, (f"  {part}", "dim")) for part in (", ".join(parts), parts[-1])]
-    return tuple(pieces), pointer, cut(labels, width), fitting(texts, width)
-
-
-def _label_widths(values: tuple[float, ...], digits: int) -> list[int]:
-    return [len(wording.score(value, digits)) + 4 for value in values]
+def _values(cuts: Thresholds) -> tuple[float, ...]:
+    return cuts.gold, cuts.silver, cuts.bronze, cuts.median
 
 
 def _gaps(values: tuple[float, ...], room: int) -> list[int]:
@@ -141,7 +117,7 @@ def _gaps(values: tuple[float, ...], room: int) -> list[int]:
 
 
 def _place(
-    score: float, values: tuple[float, ...], ticks: list[int], end: int, cuts: Thresholds, *, beyond: int = 3
+    score: float, values: tuple[float, ...], ticks: list[int], end: int, cuts: Thresholds, beyond: int
 ) -> int:
     """Return the cell of a score: at the mark that it equals, otherwise strictly between the marks next to it."""
     sign = -1.0 if cuts.is_lower_better else 1.0
