@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.environment.container.trees import remove_tree, walk
+from mlebench_console.environment.container.trees import remove_tree, removing_tree, walk
 
 
 def never(place: str, error: OSError) -> None:
@@ -127,3 +127,24 @@ def test_what_can_not_be_removed_is_named_and_the_rest_is_gone(
     assert remove_tree(tmp_path / "tree") == ["tree/a/stays: Input/output error"]
     monkeypatch.undo()
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "stays", "tree"]
+
+
+def test_what_is_moved_away_while_its_tree_is_removed_takes_nothing_beside_it_along(tmp_path: Path) -> None:
+    here = tmp_path / "tree"
+    for _ in range(100):  # more than stay open
+        here = here / "d"
+        here.mkdir(parents=True)
+        (here / "x").touch()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "kept").touch()
+    (tmp_path / "tree" / "beside").touch()
+    steps = removing_tree(tmp_path / "tree")
+    for _ in range(101):
+        next(steps)
+    (tmp_path / "tree" / "/".join(["d"] * 80)).rename(tmp_path / "elsewhere" / "d")
+    with pytest.raises(StopIteration) as end:
+        while True:
+            next(steps)
+    assert any(line.endswith("it was moved while it was read") for line in end.value.value)
+    assert (tmp_path / "elsewhere" / "kept").exists()
+    assert remove_tree(tmp_path / "tree") == []
