@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 _HANDSHAKE = 22
 _MAJOR_VERSION = 3
@@ -15,50 +14,40 @@ _ENCRYPTED_CLIENT_HELLO = 0xFE0D
 _MOST_BYTES = 64 << 10
 
 
-@dataclass(frozen=True)
-class Opening:
-    """The beginning of what a client sends.
+async def read_opening(source: asyncio.StreamReader) -> tuple[bytes, str | None]:
+    """Read a whole ClientHello, in any number of records and pieces, or one byte of anything that is not TLS.
 
-    Attributes:
-        sent: all that was read, to be forwarded.
-        is_tls: whether it is TLS.
-        server: the requested server name in lower case; empty where none is named.
-        problem: why the server name of TLS can't be read; empty where it can, or where none is named.
+    Returns:
+        All that was read, to be forwarded, and the requested server's name in lower case; that is empty where none is
+        named, and None for anything but TLS.
+
+    Raises:
+        ValueError: the name can't be read; the message says why.
     """
-
-    sent: bytes
-    is_tls: bool
-    server: str = ""
-    problem: str = ""
-
-
-async def read_opening(source: asyncio.StreamReader) -> Opening:
-    """Read a whole ClientHello, in any number of records and pieces, or one byte of anything that is not TLS."""
     sent, message = b"", b""
     try:
         while len(message) < 4 or len(message) < 4 + int.from_bytes(message[1:4], "big"):
             kind = await source.readexactly(1)
             sent += kind
             if kind[0] != _HANDSHAKE:
-                return Opening(sent, bool(message), problem="its ClientHello is damaged" if message else "")
+                if message:
+                    raise ValueError("its ClientHello is damaged")
+                return sent, None
             rest = await source.readexactly(4)
             sent += rest
             size = int.from_bytes(rest[2:], "big")
             if rest[0] != _MAJOR_VERSION or not size or len(sent) + size > _MOST_BYTES:
-                return Opening(sent, is_tls=True, problem="its ClientHello is damaged or too long")
+                raise ValueError("its ClientHello is damaged or too long")
             record = await source.readexactly(size)
             sent += record
             message += record
             if message[0] != _CLIENT_HELLO:
-                return Opening(sent, is_tls=True, problem="it does not begin with a ClientHello")
+                raise ValueError("it does not begin with a ClientHello")
     except asyncio.IncompleteReadError as error:
-        sent += error.partial
-        return Opening(sent, bool(sent), problem="its ClientHello breaks off" if sent else "")
-    try:
-        server = _server_name(_Bytes(message[4 : 4 + int.from_bytes(message[1:4], "big")]))
-    except ValueError as error:
-        return Opening(sent, is_tls=True, problem=str(error))
-    return Opening(sent, is_tls=True, server=server)
+        if sent or error.partial:
+            raise ValueError("its ClientHello breaks off") from None
+        return b"", None
+    return sent, _server_name(_Bytes(message[4 : 4 + int.from_bytes(message[1:4], "big")]))
 
 
 class _Bytes:

@@ -262,26 +262,24 @@ class Proxy:
             rule.port and rule.allows(request.host, request.port) for rule in self._rules
         )
         try:
-            opening = await asyncio.wait_for(
+            sent, asked = await asyncio.wait_for(
                 read_opening(client.reader), None if is_plain_allowed else _OPENING_SECONDS
             )
         except TimeoutError:
             raise _Refused("", f"nothing was sent within {_OPENING_SECONDS} s") from None
-        if opening.problem:
-            raise _Refused("", opening.problem)
-        if opening.is_tls:
+        except ValueError as error:
+            raise _Refused("", str(error)) from None
+        if asked is not None:
             # TLS does not allow an IP address as server name.
-            is_allowed = (
-                self._allows(opening.server, request.port) if opening.server else _is_address(request.host)
-            )
+            is_allowed = self._allows(asked, request.port) if asked else _is_address(request.host)
             if not is_allowed:
-                requested = opening.server or "no server by name"
-                raise _Refused("", f"its TLS asks for {requested}", opening.server or request.host)
-        elif opening.sent and not is_plain_allowed:
+                text = f"its TLS asks for {asked or 'no server by name'}"
+                raise _Refused("", text, asked or request.host)
+        elif sent and not is_plain_allowed:
             raise _Refused("", "what is sent is not TLS")
         _say(f"allowed {where}")
-        server.writer.write(opening.sent)
-        traffic.send(len(opening.sent))
+        server.writer.write(sent)
+        traffic.send(len(sent))
         await carry(client.reader, server.writer, traffic.send)
 
 
