@@ -7,50 +7,35 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
+import typer.core
 from typer import Argument, Option
 
-from mlebench_console.console.cli.output import say, say_answer, say_on_stderr
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_rows, say_texts
 from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem, UsageProblem
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from mlebench_console.console.actions.action import Action
+    from mlebench_console.console.fields import Noun, Row
+    from mlebench_console.engine.control import Answer
     from mlebench_console.engine.places import Places
+    from mlebench_console.environment.gateway.prices import PriceTable
     from mlebench_console.state.database import Database
 
-
-def new_app(help: str = "", **settings: Any) -> typer.Typer:
-    """Make the Typer app of a command or group: plain help, errors left to `console.cli.program`."""
-    return typer.Typer(
-        help=help,
-        # Rich would cost more than the whole start-up, and plain text suits pipes and screen readers.
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        add_completion=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        **settings,
-    )
+Function = TypeVar("Function", bound=Callable[..., Any])
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
-def new_group(help: str) -> typer.Typer:
-    """Make the Typer app of a group of commands, even if it has only one command."""
-    app = new_app(help, no_args_is_help=True)
-
-    @app.callback()
-    def group() -> None:
-        pass
-
-    return app
-
-
-Json = Annotated[bool, Option("--json", help="Print one JSON document instead of text.")]
 DataDir = Annotated[Path | None, Option("--data-dir", metavar="DIR", help="The datasets directory.")]
 CompetitionId = Annotated[str, Argument(metavar="ID", help="Which competition.")]
 CompetitionIds = Annotated[
@@ -111,81 +96,180 @@ class Invocation:
         return demo_places(self.own_places)
 
 
-def places_of(context: typer.Context) -> Places:
-    """Return the directories that the flags before the command name."""
-    return invocation_of(context).places
+class Context(typer.Context):
+    """What a command is called in: its places, the state, the engine, and whether it prints JSON.
 
-
-def data_dir_of(context: typer.Context, given: Path | None) -> Path:
-    """Return the datasets directory; a flag after the command, as in MLE-bench, comes first."""
-    return places_of(context).data_dir if given is None else given.expanduser().absolute()
-
-
-def invocation_of(context: typer.Context) -> Invocation:
-    """Return the flags before the command."""
-    invocation = context.find_object(Invocation)
-    return Invocation() if invocation is None else invocation
-
-
-def must_apply_to_all(context: typer.Context) -> bool:
-    """Return whether an action is refused where it does not apply to each run: those chosen on a screen are mixed."""
-    return invocation_of(context).carry_out is None
-
-
-@contextmanager
-def reading_state(context: typer.Context) -> Iterator[Database]:
-    """Open the state for reading, and close it again."""
-    from mlebench_console.state.database import exists, open_for_reading
-
-    folder = places_of(context).state_dir
-    if invocation_of(context).demo and not exists(folder):
-        raise StateProblem("there is no demo yet", "", "'mlebench-console demo' makes it.")
-    with closing(open_for_reading(folder)) as database:
-        yield database
-
-
-def perform(
-    context: typer.Context,
-    action: Action,
-    *,
-    json: bool,
-    yes: bool = True,
-    starting: bool = False,
-    **more: Any,
-) -> None:
-    """Send an action's requests to the engine and print the answers; a console does that by itself, and asks before.
-
-    Args:
-        context: of the command.
-        action: what is asked of the engine.
-        json: write the answers as JSON.
-        yes: do not ask, even where the action warns.
-        starting: start the engine where none runs, because there will be work for it.
-        more: what the JSON says beside the answer.
-
-    Raises:
-        UsageProblem: there is something to ask, and no terminal.
-        Abort: the answer was no.
-        Exit: a console has taken the action.
+    Attributes:
+        json: whether it prints one JSON document instead of text.
     """
-    from mlebench_console.engine.control import ask, ensure_running, status
 
-    carry_out = invocation_of(context).carry_out
-    if carry_out is not None:
-        carry_out(action)
-        raise typer.Exit
-    places = places_of(context)
-    question = action.question
-    if question is not None and question.warns and not yes:
-        stakes = [part.in_words() for part in question.affected if part.is_warning]
-        if not sys.stdin.isatty():
-            raise UsageProblem(" ".join(stakes), "", "Give --yes to do it without being asked.")
-        say("\n".join(stakes))
-        typer.confirm(question.title, abort=True)
-    if starting and not status(places).running:
-        say_on_stderr(f"started the engine, process {ensure_running(places).pid}")
-    for request in action.requests:
-        say_answer(ask(places, request), json=json, **more)
+    json = False
+
+    @property
+    def invocation(self) -> Invocation:
+        """The flags before the command."""
+        return self.find_object(Invocation) or Invocation()
+
+    @property
+    def places(self) -> Places:
+        """The directories that the flags before the command name."""
+        return self.invocation.places
+
+    @property
+    def prices(self) -> PriceTable:
+        """The prices of models, config.toml's before the built-in ones."""
+        from mlebench_console.engine.providers import model_prices
+
+        return model_prices(self.places.config_file)
+
+    @property
+    def must_apply_to_all(self) -> bool:
+        """Whether an action is refused where it does not apply to each run: those chosen on a screen are mixed."""
+        return self.invocation.carry_out is None
+
+    def data_dir(self, given: Path | None) -> Path:
+        """Return the datasets directory; a flag after the command, as in MLE-bench, comes first."""
+        return self.places.data_dir if given is None else given.expanduser().absolute()
+
+    @contextmanager
+    def reading_state(self) -> Iterator[Database]:
+        """Open the state for reading, and close it again."""
+        from mlebench_console.state.database import exists, open_for_reading
+
+        folder = self.places.state_dir
+        if self.invocation.demo and not exists(folder):
+            raise StateProblem("there is no demo yet", "", "'mlebench-console demo' makes it.")
+        with closing(open_for_reading(folder)) as database:
+            yield database
+
+    def perform(self, action: Action, *, yes: bool = True, starting: bool = False, **more: Any) -> None:
+        """Send an action's requests to the engine and print the answers; a console does both by itself.
+
+        Args:
+            action: what is asked of the engine.
+            yes: do not ask, even where the action warns.
+            starting: start the engine where none runs, because there will be work for it.
+            more: what the JSON says beside the answer.
+
+        Raises:
+            UsageProblem: there is something to ask, and no terminal.
+            Abort: the answer was no.
+            Exit: a console has taken the action.
+        """
+        from mlebench_console.engine.control import ask, ensure_running, status
+
+        if self.invocation.carry_out is not None:
+            self.invocation.carry_out(action)
+            raise typer.Exit
+        question = action.question
+        if question is not None and question.warns and not yes:
+            stakes = [part.in_words() for part in question.affected if part.is_warning]
+            if not sys.stdin.isatty():
+                raise UsageProblem(" ".join(stakes), "", "Give --yes to do it without being asked.")
+            say("\n".join(stakes))
+            typer.confirm(question.title, abort=True)
+        if starting and not status(self.places).running:
+            say_on_stderr(f"started the engine, process {ensure_running(self.places).pid}")
+        for request in action.requests:
+            self.say_answer(ask(self.places, request), **more)
+
+    def say_answer(self, answer: Answer, **more: Any) -> None:
+        """Write the engine's answer; `more` is added to its JSON."""
+        self.say_result(asdict(answer) | more, answer.text)
+
+    def say_result(self, document: Any, *lines: str) -> None:
+        """Write what the command has done: as one JSON document, or as lines of text."""
+        if self.json:
+            say_json(document)
+            return
+        for line in lines:
+            say(line)
+
+    def say_list(self, noun: Noun[Row], rows: Sequence[Row], fields: str, *, nothing: str = "") -> None:
+        """Write rows of a noun: their documents as JSON, or columns of these fields, or `nothing` for none."""
+        if self.json:
+            now = time.time()
+            say_json([noun.document(row, now) for row in rows])
+        elif rows or not nothing:
+            say_rows(noun.columns(fields), rows)
+        else:
+            say(nothing)
+
+    def say_records(
+        self,
+        titles: Sequence[str],
+        records: Sequence[Record],
+        texts: Callable[[Record], Sequence[str]],
+        *,
+        right: Collection[str] = (),
+        nothing: str = "",
+    ) -> None:
+        """Write records: as JSON's objects, or as rows of their texts, or `nothing` where there are none."""
+        if self.json:
+            say_json([asdict(one) for one in records])
+        elif records or not nothing:
+            say_texts(titles, map(texts, records), right=right)
+        else:
+            say(nothing)
+
+
+class TextCommand(typer.core.TyperCommand):
+    """A command that prints text alone."""
+
+    context_class = Context
+
+
+class Command(TextCommand):
+    """A command that prints text, or with `--json` one document."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.params.append(
+            typer.core.TyperOption(
+                param_decls=["--json"],
+                default=False,
+                is_flag=True,
+                expose_value=False,
+                callback=_keep_json,
+                help="Print one JSON document instead of text.",
+            )
+        )
+
+
+def _keep_json(context: Context, _parameter: object, value: bool) -> None:
+    context.json = value
+
+
+class App(typer.Typer):
+    """The Typer app of a command or group."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
+        """Register a command; unless it has another class, it has `--json`."""
+        return super().command(name, **{"cls": Command, **settings})
+
+
+def new_app(help: str = "", **settings: Any) -> App:
+    """Make the Typer app of a command or group: plain help, errors left to `console.cli.program`."""
+    return App(
+        help=help,
+        # Rich would cost more than the whole start-up, and plain text suits pipes and screen readers.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        **settings,
+    )
+
+
+def new_group(help: str) -> App:
+    """Make the Typer app of a group of commands, even if it has only one command."""
+    app = new_app(help, no_args_is_help=True)
+
+    @app.callback()
+    def group() -> None:
+        pass
+
+    return app
 
 
 def require_terminal() -> None:

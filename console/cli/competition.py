@@ -15,8 +15,8 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, Defect, Parameter
 from mlebench_console.competitions.registry import source_of
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import CompetitionId, Json, new_group
-from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_result, say_texts
+from mlebench_console.console.cli.common import CompetitionId, Context, new_group
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ Parameters = Annotated[
 
 
 @app.command("list")
-def list_(split: Split = "", json: Json = False) -> None:
+def list_(context: Context, split: Split = "") -> None:
     """List the competitions, of one split or all, and where each comes from."""
     members, problems = _members(split)
-    if json:
+    if context.json:
         say_json([_facts(competition) for competition in members])
         _end(problems)
         return
@@ -65,10 +65,10 @@ def list_(split: Split = "", json: Json = False) -> None:
 
 
 @app.command()
-def show(competition_id: CompetitionId, json: Json = False) -> None:
+def show(context: Context, competition_id: CompetitionId) -> None:
     """Show one competition: metric, cut-offs, files, checksums, and known defects in each edition."""
     competition = registry.get(competition_id)
-    if json:
+    if context.json:
         say_json(_facts(competition))
         return
     cut = competition.thresholds
@@ -105,11 +105,11 @@ def show(competition_id: CompetitionId, json: Json = False) -> None:
 
 
 @app.command()
-def defects(split: Split = "", json: Json = False) -> None:
+def defects(context: Context, split: Split = "") -> None:
     """List the known defects of edition v1, and which of them edition corrected fixes."""
     members, problems = _members(split)
     found = [(competition, defect) for competition in members for defect in competition.defects]
-    if json:
+    if context.json:
         say_json(
             [
                 {"competition_id": competition.id, "excluded": competition.excluded, **asdict(defect)}
@@ -127,6 +127,7 @@ def defects(split: Split = "", json: Json = False) -> None:
 
 @app.command()
 def new(
+    context: Context,
     competition_id: CompetitionId,
     to: Annotated[
         Path | None,
@@ -157,7 +158,6 @@ def new(
     cut_offs: Annotated[
         str, Option(metavar="GOLD,SILVER,BRONZE,MEDIAN", help="The scores that earn medals, and the median.")
     ] = "",
-    json: Json = False,
 ) -> None:
     """Create the folder of a new competition: facts, task and description, with notes on what is left to write."""
     from mlebench_console.competitions.authoring.drafts import TODO, Draft, write_draft
@@ -182,12 +182,11 @@ def new(
     folder = write_draft(draft, home)
     registry.clear_caches()
     is_found = competition_id in registry.all_ids()
-    say_result(
+    context.say_result(
         {"competition_id": competition_id, "folder": str(folder), "is_found": is_found},
         f"{folder} holds competition.toml, task.py and description.md; complete what is marked {TODO}.",
         *([] if is_found else [f"then: export {registry.OWN_VARIABLE}={home.absolute()}"]),
         f"then: mlebench-console competitions check {competition_id} --raw DIR",
-        json=json,
     )
 
 
@@ -208,7 +207,7 @@ def _cut_offs(text: str) -> CutOffs | None:
 
 @app.command()
 def check(
-    competition_id: CompetitionId, raw: RawFolder, parameter: Parameters = None, json: Json = False
+    context: Context, competition_id: CompetitionId, raw: RawFolder, parameter: Parameters = None
 ) -> None:
     """Check a competition with its raw data: facts, preparation, grading, validation, secrecy, description.
 
@@ -220,11 +219,11 @@ def check(
     found = []
     for one in run_checks(competition_id, raw, _parameters(parameter)):
         found.append(one)
-        if not json:
+        if not context.json:
             say(f"{one.health:<5} {one.name}: {one.text}")
             if one.next_step and one.health is not Health.OK:
                 say("".join(f"      {line}\n" for line in one.next_step.splitlines()).rstrip())
-    if json:
+    if context.json:
         say_json(
             [
                 {"what": one.name, "health": one.health, "found": one.text, "detail": one.next_step}
@@ -237,18 +236,18 @@ def check(
 
 @app.command()
 def vectors(
+    context: Context,
     competition_id: CompetitionId,
     raw: RawFolder,
     to: Annotated[Path, Option(metavar="DIR", help="Where to write the folder ID with the vectors.")],
     parameter: Parameters = None,
-    json: Json = False,
 ) -> None:
     """Write conformance vectors: small raw data, the prepared files, submissions and their scores."""
     from mlebench_console.engine.authoring import write_vectors
 
     folder = write_vectors(competition_id, raw, to, _parameters(parameter))
     document = {"competition_id": competition_id, "folder": str(folder)}
-    say_result(document, f"{folder} holds what prepare and grade do now.", json=json)
+    context.say_result(document, f"{folder} holds what prepare and grade do now.")
 
 
 def _parameters(given: list[str] | None) -> Mapping[str, Parameter]:

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from typer import Argument
 
-from mlebench_console.console.cli.common import new_app
+from mlebench_console.console.cli.common import TextCommand, new_app
 
 app = new_app()
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], Argument(help="The shell to print a script for.")],
 ) -> None:

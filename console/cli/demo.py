@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from typer import Option
 
-from mlebench_console.console.cli.common import invocation_of, new_app, open_console, require_terminal
+from mlebench_console.console.cli.common import Context, TextCommand, new_app, open_console, require_terminal
 from mlebench_console.console.cli.output import say
 
 app = new_app()
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def demo(
-    context: typer.Context,
+    context: Context,
     reset: Annotated[bool, Option(help="Stop and remove the demo first, and start again.")] = False,
     no_console: Annotated[bool, Option(help="Only start it; watch it with 'status' or the console.")] = False,
 ) -> None:
@@ -24,7 +23,7 @@ def demo(
         require_terminal()
     from mlebench_console.engine.demo import demo_places, ensure_demo, reset_demo
 
-    invocation = invocation_of(context)
+    invocation = context.invocation
     if reset:
         reset_demo(invocation.own_places)
     ensure_demo(invocation.own_places)

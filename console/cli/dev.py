@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from mlebench_console.competitions import registry
-from mlebench_console.console.cli.common import CompetitionIds, Json, new_group
+from mlebench_console.console.cli.common import CompetitionIds, Context, new_group
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
 
@@ -23,10 +23,10 @@ app = new_group("Keep the benchmark's own facts up to date.")
 
 @app.command("download-leaderboard")
 def download_leaderboard(
+    context: Context,
     competition_id: CompetitionIds = None,
     all_: Annotated[bool, Option("--all", help="All competitions of the benchmark.")] = False,
     force: Annotated[bool, Option(help="Download it; without this flag, show the present one.")] = False,
-    json: Json = False,
 ) -> None:
     """Download leaderboards from Kaggle, with every team's score, and take their medal cut-offs."""
     from mlebench_console.engine.datasets.facts import refresh_leaderboard
@@ -34,16 +34,16 @@ def download_leaderboard(
     if bool(competition_id) == all_:
         raise UsageProblem("which leaderboards is not clear", "", "Give one of -c ID, --all.")
     chosen = registry.splits()["split75"] if all_ else [registry.get(one).id for one in competition_id or []]
-    _take_all({one: partial(refresh_leaderboard, one, force=force) for one in chosen}, json=json)
+    _take_all(context, {one: partial(refresh_leaderboard, one, force=force) for one in chosen})
 
 
 @app.command("import-leaderboards")
 def import_leaderboards(
+    context: Context,
     path: Annotated[
         Path, Argument(metavar="PATH", help="A leaderboard's CSV (with -c ID), or a checkout of MLE-bench.")
     ],
     competition_id: CompetitionIds = None,
-    json: Json = False,
 ) -> None:
     """Import whole leaderboards, as MLE-bench keeps them, and take their medal cut-offs."""
     from mlebench_console.engine.datasets.facts import import_leaderboard
@@ -60,14 +60,14 @@ def import_leaderboards(
                 f"it has no {missing[0]}/leaderboard.csv" if missing else "no folder in it is a competition's"
             )
             raise DataProblem(f"there are no leaderboards in {folder}", why, "Give a checkout of MLE-bench.")
-        _take_all({one: partial(import_leaderboard, one, files[one]) for one in known}, json=json)
+        _take_all(context, {one: partial(import_leaderboard, one, files[one]) for one in known})
     elif len(chosen) == 1:
-        _take_all({chosen[0]: partial(import_leaderboard, chosen[0], path)}, json=json)
+        _take_all(context, {chosen[0]: partial(import_leaderboard, chosen[0], path)})
     else:
         raise UsageProblem("whose leaderboard it is is not clear", "", "Give one -c ID.")
 
 
-def _take_all(taking: Mapping[str, Callable[[], KnownLeaderboard]], *, json: bool) -> None:
+def _take_all(context: Context, taking: Mapping[str, Callable[[], KnownLeaderboard]]) -> None:
     """Import leaderboards one by one and print each result; a failure does not stop the others."""
     outcomes: list[dict[str, Any]] = []
     for one, take in taking.items():
@@ -82,11 +82,11 @@ def _take_all(taking: Mapping[str, Callable[[], KnownLeaderboard]], *, json: boo
         values = {"gold": cut.gold, "silver": cut.silver, "bronze": cut.bronze, "median": cut.median}
         facts = {"competition_id": one, "state": state, "problem": "", "teams": known.teams}
         outcomes.append(facts | values)
-        if not json:
+        if not context.json:
             text = "  ".join(f"{name} {value:g}" for name, value in values.items())
             extent = "its cut-offs alone" if known.teams is None else f"{known.teams:,} teams"
             say(f"{one}: {state}, {extent}: {text}")
-    if json:
+    if context.json:
         say_json(outcomes)
     if any(outcome["state"] == "failed" for outcome in outcomes):
         raise typer.Exit(DataProblem.exit_code)

@@ -9,22 +9,18 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    from mlebench_console.console.fields import Cell, Columns, Forms, Noun, NounField, Row
+    from mlebench_console.console.fields import Cell, Columns, Forms, NounField, Row
     from mlebench_console.console.logs.reader import LogFile, LogLine
     from mlebench_console.console.roles import Drawing
     from mlebench_console.engine.checks import Check
-    from mlebench_console.engine.control import Answer
 
-Record = TypeVar("Record", bound="DataclassInstance")
 # Terminals ignore a longer clipboard sequence without a word.
 _LONGEST_CLIPBOARD = 74_994
 _TERMINAL = Path("/dev/tty")
@@ -99,26 +95,6 @@ def say_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
 
 
-def say_result(document: Any, *lines: str, json: bool) -> None:
-    """Write what a command has done: as one JSON document, or as lines of text."""
-    if json:
-        say_json(document)
-    else:
-        for line in lines:
-            say(line)
-
-
-def say_list(noun: Noun[Row], rows: Sequence[Row], fields: str, *, json: bool, nothing: str = "") -> None:
-    """Write rows of a noun: their documents as JSON, or columns of these fields, or `nothing` where there are none."""
-    if json:
-        now = time.time()
-        say_json([noun.document(row, now) for row in rows])
-    elif rows or not nothing:
-        say_rows(noun.columns(fields), rows)
-    else:
-        say(nothing)
-
-
 def drawing() -> Drawing:
     """Return what the cells of a command's table depend on: the time, and the signs that the output can take."""
     from mlebench_console.console.roles import ASCII, UNICODE, Drawing
@@ -183,24 +159,6 @@ def say_rows(columns: Columns[Row], rows: Sequence[Row]) -> None:
         ]
         for part in _in_lines(more, room - _BELOW) if more else ():
             sys.stdout.write(f"{' ' * _BELOW}{part}\n")
-
-
-def say_records(
-    titles: Sequence[str],
-    records: Sequence[Record],
-    texts: Callable[[Record], Sequence[str]],
-    *,
-    json: bool,
-    right: Collection[str] = (),
-    nothing: str = "",
-) -> None:
-    """Write records: as JSON's objects, or as rows of their texts, or `nothing` where there are none."""
-    if json:
-        say_json([asdict(one) for one in records])
-    elif records or not nothing:
-        say_texts(titles, map(texts, records), right=right)
-    else:
-        say(nothing)
 
 
 def say_texts(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()) -> None:
@@ -306,11 +264,6 @@ def say_logs(
     finally:
         for log in followed.values():
             log.close()
-
-
-def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
-    """Write the engine's answer; `more` is added to its JSON."""
-    say_result(asdict(answer) | more, answer.text, json=json)
 
 
 def copy_to_clipboard(text: str) -> None:

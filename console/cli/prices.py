@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from mlebench_console.console.cli.common import Json, new_group, places_of, reading_state
+from mlebench_console.console.cli.common import Context, new_group
 from mlebench_console.console.cli.output import say, say_json, say_rows
 from mlebench_console.state.usage import model_calls
 
@@ -12,18 +12,17 @@ app = new_group("Check the prices of models.")
 
 
 @app.command()
-def check(context: typer.Context, json: Json = False) -> None:
+def check(context: Context) -> None:
     """List the models that runs have used and that have no price; exit code 1 if there are any."""
     from mlebench_console.console.nouns.call import MODEL_USE
     from mlebench_console.engine.model_costs import spending_of
-    from mlebench_console.engine.providers import model_prices
 
-    prices = model_prices(places_of(context).config_file)
-    with reading_state(context) as database:
+    prices = context.prices
+    with context.reading_state() as database:
         totals = spending_of(model_calls.of_all(database), prices).models
     used = [total for total in totals if total.input_tokens or total.output_tokens]
     missing = [total for total in used if total.cost is None]
-    if json:
+    if context.json:
         say_json(
             {
                 "checked": prices.checked.isoformat(),

@@ -20,22 +20,11 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import need as need_actions
 from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import Action
-from mlebench_console.console.cli.common import (
-    Following,
-    Json,
-    Lines,
-    data_dir_of,
-    must_apply_to_all,
-    new_group,
-    perform,
-    places_of,
-    reading_state,
-)
+from mlebench_console.console.cli.common import Context, Following, Lines, TextCommand, new_group
 from mlebench_console.console.cli.output import (
     drawing,
     say,
     say_json,
-    say_list,
     say_logs,
     say_on_stderr,
     say_rows,
@@ -79,7 +68,7 @@ Yes = Annotated[bool, Option("--yes", "-y", help="Re-roll agents' own failures w
 
 @app.command("list")
 def list_(
-    context: typer.Context,
+    context: Context,
     sweep: Annotated[str, Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
     state: Annotated[RunState | None, Option(help="Only runs in this state.")] = None,
     filter_: Annotated[
@@ -90,14 +79,13 @@ def list_(
             help="A filter as typed after '/', such as 'class:infra tag:night', or the name of a saved filter.",
         ),
     ] = "",
-    json: Json = False,
 ) -> None:
     """List the runs, of one sweep or all."""
     from mlebench_console.console.nouns.run import RUN, checked_filter, run_rows
 
-    saved = read_filters(places_of(context).config_file)
+    saved = read_filters(context.places.config_file)
     wanted = checked_filter(saved.get(filter_.strip(), filter_))
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         found = (
             runs.of_sweep(database, sweeps.get(database, sweep).id) if sweep else runs.of_all_sweeps(database)
         )
@@ -109,23 +97,22 @@ def list_(
         for row in run_rows(found, limits, elsewhere)
         if (state is None or row.run.state is state) and wanted.accepts(row, how)
     ]
-    say_list(RUN, chosen, IN_SWEEP if sweep else IN_ALL, json=json, nothing="no runs")
+    context.say_list(RUN, chosen, IN_SWEEP if sweep else IN_ALL, nothing="no runs")
 
 
 @app.command()
 def filters(
-    context: typer.Context,
+    context: Context,
     name: Annotated[str, Argument(metavar="NAME", help="A saved filter.")] = "",
     words: Annotated[
         list[str] | None, Argument(metavar="WORD...", help="Its words, such as class:infra.")
     ] = None,
     remove: Annotated[bool, Option(help="Remove the filter of this name.")] = False,
-    json: Json = False,
 ) -> None:
     """List saved filters of runs, save one, or remove one; they are stored in config.toml, as [filters]."""
     from mlebench_console.console.nouns.run import checked_filter
 
-    config_file = places_of(context).config_file
+    config_file = context.places.config_file
     known = read_filters(config_file)
     if name and (remove or (not words and name not in known)) and name not in known:
         raise UsageProblem(
@@ -139,7 +126,7 @@ def filters(
         save_filter(config_file, name, checked_filter(" ".join(words)).text)
     found = read_filters(config_file)
     shown = {one: text for one, text in found.items() if not name or one == name}
-    if json:
+    if context.json:
         say_json(shown)
     elif shown:
         say_texts(("filter", "shows"), shown.items())
@@ -148,7 +135,7 @@ def filters(
 
 
 @app.command()
-def show(context: typer.Context, run: RunName, json: Json = False) -> None:
+def show(context: Context, run: RunName) -> None:
     """Show one run: its attempts, its submissions, what happened."""
     from mlebench_console.console.nouns.competition import competition
     from mlebench_console.console.nouns.event import event_text
@@ -158,9 +145,8 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     from mlebench_console.engine import control
     from mlebench_console.engine.model_costs import spending_of
     from mlebench_console.engine.needs.waits import job_wait, read_queued_run
-    from mlebench_console.engine.providers import model_prices
 
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         found = find_run(database, run)
         uses, sweep = model_calls.of_run(database, found.id), sweeps.get(database, found.sweep_id)
         traffic = network_use.of_run(database, found.id)
@@ -168,15 +154,14 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         attempts = runs.attempts(database, found.id)
         handed_in = [one for attempt in attempts for one in submissions.of_attempt(database, attempt.id)]
         happened = events.newest(database, run_id=found.id)[::-1]
-    state_dir = places_of(context).state_dir
+    state_dir = context.places.state_dir
     checks = {attempt.id: read_validations(state_dir / attempt.directory) for attempt in attempts}
-    prices = model_prices(places_of(context).config_file)
-    spending = spending_of(uses, prices)
-    engine = control.status(places_of(context))
+    spending = spending_of(uses, context.prices)
+    engine = control.status(context.places)
     (row,) = run_rows(
         [found], {sweep.id: sweep.conditions.time_limit_seconds}, {found.id: attempts[-1]} if attempts else {}
     )
-    if json:
+    if context.json:
         say_json(
             RUN.document(row, time.time())
             | {
@@ -231,14 +216,14 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
 
 
 @app.command()
-def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
+def audit(context: Context, run: RunName) -> None:
     """Show everything that led to a run's outcome, with hashes; exit code 1 if files and records differ."""
     from mlebench_console.engine.scoreboard.audit import audit_of
 
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         found = audit_of(database, find_run(database, run).id)
     differences = found.differences()
-    if json:
+    if context.json:
         say_json(found.to_dict())
     else:
         _say_audit(found)
@@ -250,21 +235,18 @@ def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
 
 @app.command()
 def calls(
-    context: typer.Context,
+    context: Context,
     run: RunName,
     lines: Annotated[int, Option("--lines", "-n", min=0, help="How many of the last calls.")] = 50,
-    json: Json = False,
 ) -> None:
     """Show a run's model calls, as its gateway counted them: tokens, cost, times, errors."""
     from mlebench_console.console.nouns.call import CALL, MODEL_USE, calls_of
     from mlebench_console.console.nouns.costs import cost_in_words
-    from mlebench_console.engine.providers import model_prices
 
-    places = places_of(context)
-    prices = model_prices(places.config_file)
-    with reading_state(context) as database:
-        found = calls_of(database, find_run(database, run).id, places.state_dir, prices, last=lines)
-    if json:
+    prices, state_dir = context.prices, context.places.state_dir
+    with context.reading_state() as database:
+        found = calls_of(database, find_run(database, run).id, state_dir, prices, last=lines)
+    if context.json:
         say_json(
             {
                 "totals": [asdict(total) for total in found.spending.models],
@@ -289,14 +271,12 @@ def calls(
 
 
 @app.command()
-def logs(
-    context: typer.Context, run: RunNames, lines: Lines = 50, following: Following = False, json: Json = False
-) -> None:
+def logs(context: Context, run: RunNames, lines: Lines = 50, following: Following = False) -> None:
     """Print the end of a run's log; of several runs, each line behind its run."""
     from mlebench_console.console.logs.following import run_logs
     from mlebench_console.console.logs.reader import LogFile
 
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         found = [find_run(database, name) for name in run]
         logs = {log.run_id: log for log in run_logs(database, [one.id for one in found])}
         for one in found:
@@ -317,12 +297,12 @@ def logs(
         def opened(chosen: Iterable[RunLog]) -> dict[str, LogFile]:
             return {log.name if len(logs) > 1 else "": LogFile(log.path) for log in chosen}
 
-        say_logs(opened(logs.values()), lines, json=json, following=following, renewed=renewed)
+        say_logs(opened(logs.values()), lines, json=context.json, following=following, renewed=renewed)
 
 
 @app.command()
 def code(
-    context: typer.Context,
+    context: Context,
     run: Annotated[str, Argument(metavar="RUN", help="RUN, or RUN.ATTEMPT of an attempt before the latest.")],
     submission: Annotated[
         str, Option(metavar="N|best|final|now", help="The code at this submission; best if not given.")
@@ -331,7 +311,6 @@ def code(
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="DIR", help="Write the files into a new folder.")
     ] = None,
-    json: Json = False,
 ) -> None:
     """Show the agent's code as it was at a submission: its files, one of them, or all in a folder."""
     from mlebench_console.console.views.code import code_of
@@ -344,7 +323,7 @@ def code(
     def text_of(each: KeptFile) -> str:
         return found.read(each).decode("utf-8", "replace")
 
-    if json:
+    if context.json:
         say_json(
             version_facts(found.version)
             | {
@@ -400,11 +379,10 @@ def _write_code(found: VersionCode, chosen: Sequence[KeptFile], folder: Path) ->
 
 @app.command()
 def diff(
-    context: typer.Context,
+    context: Context,
     left: Annotated[str, Argument(metavar="LEFT", help="RUN, RUN.ATTEMPT, RUN@N, @best, @final, @now.")],
     right: Annotated[str, Argument(metavar="RIGHT", help="The same forms.")],
     stat: Annotated[bool, Option(help="Only how many lines differ in each file.")] = False,
-    json: Json = False,
 ) -> None:
     """Compare code and configuration of two runs, attempts or submissions; code 0 where they are the same, else 1.
 
@@ -413,7 +391,7 @@ def diff(
     from mlebench_console.console.views.code import compare, unified
 
     found = compare(_version(context, left), _version(context, right))
-    if json:
+    if context.json:
         facts = {
             "left": version_facts(found.left),
             "right": version_facts(found.right),
@@ -476,38 +454,37 @@ def version_facts(version: Version) -> dict[str, Any]:
     }
 
 
-def _version(context: typer.Context, text: str) -> Version:
+def _version(context: Context, text: str) -> Version:
     """Find the version that `17`, `17.1`, `17@3` or `sweep/competition/1@best` names."""
     from mlebench_console.console.views.code import Wanted, split_name, version_of
 
     name, attempt, submission = split_name(text)
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         return version_of(database, Wanted(find_run(database, name).id, attempt, submission))
 
 
 @app.command()
 def causes(
-    context: typer.Context,
+    context: Context,
     sweep: Annotated[str, Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
     everything: Annotated[bool, Option("--all", help="Also acknowledged ones.")] = False,
-    json: Json = False,
 ) -> None:
     """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
     from mlebench_console.console.nouns.need import CAUSE
 
     now = time.time()
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         groups = read_causes(database, now, sweeps.get(database, sweep).id if sweep else None)
     shown = [group for group in groups if everything or not group.is_acknowledged(now)]
     fields = "cause runs what sweeps splits since newest relaunch acknowledged"
-    say_list(CAUSE, shown, fields, json=json, nothing="no run needs you")
-    if not json and len(shown) < len(groups):
+    context.say_list(CAUSE, shown, fields, nothing="no run needs you")
+    if not context.json and len(shown) < len(groups):
         say(f"{len(groups) - len(shown)} acknowledged; --all lists them")
 
 
 @app.command()
 def acknowledge(
-    context: typer.Context,
+    context: Context,
     cause: CauseName,
     reason: Annotated[str, Option(metavar="TEXT", help="Why; consoles show it.")] = "",
     snooze: Annotated[
@@ -517,14 +494,13 @@ def acknowledge(
         ),
     ] = "",
     undo: Annotated[bool, Option(help="Show it again.")] = False,
-    json: Json = False,
 ) -> None:
     """Acknowledge a group of runs with one cause, with a reason; it is no longer shown as needing you."""
     from mlebench_console.engine.options.sweep import read_duration
 
     if undo and (reason or snooze):
         raise UsageProblem("--undo takes neither --reason nor --snooze")
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         known = acknowledgements.all_acknowledgements(database)
         # The runs of what is taken back may have been launched again.
         if undo and cause in known:
@@ -538,12 +514,12 @@ def acknowledge(
         if undo
         else need_actions.acknowledge(key, reason, seconds=seconds, text=text)
     )
-    perform(context, action, json=json, cause=key)
+    context.perform(action, cause=key)
 
 
 @app.command()
 def retry(
-    context: typer.Context,
+    context: Context,
     run: Annotated[
         list[str] | None, Argument(metavar="[RUN...]", help="Numbers, or SWEEP/COMPETITION/SEED.")
     ] = None,
@@ -551,75 +527,61 @@ def retry(
         str, Option(metavar="CAUSE", help="All runs with this cause; 'runs causes' lists them.")
     ] = "",
     yes: Yes = False,
-    json: Json = False,
 ) -> None:
     """Queue ended runs again; ask before re-rolling a seed whose agent itself failed."""
     if bool(run) == bool(cause):
         raise UsageProblem("give either runs or a --cause")
     if cause:
-        with reading_state(context) as database:
+        with context.reading_state() as database:
             chosen = list(find_cause(database, cause, time.time()).runs)
     else:
         chosen = _found(context, run or [])
-    relaunch = run_actions.relaunch(chosen, all_or_none=must_apply_to_all(context))
-    perform(context, relaunch, yes=yes, json=json, starting=True)
+    relaunch = run_actions.relaunch(chosen, all_or_none=context.must_apply_to_all)
+    context.perform(relaunch, yes=yes, starting=True)
 
 
 @app.command()
-def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
+def stop(context: Context, run: RunNames) -> None:
     """Stop runs: live ones are ended, queued ones never start."""
-    stopped = run_actions.stop(_found(context, run), all_or_none=must_apply_to_all(context))
-    perform(context, stopped, json=json)
+    stopped = run_actions.stop(_found(context, run), all_or_none=context.must_apply_to_all)
+    context.perform(stopped)
 
 
 @app.command()
-def regrade(context: typer.Context, run: RunNames, json: Json = False) -> None:
+def regrade(context: Context, run: RunNames) -> None:
     """Grade runs whose grading has failed again at once; no agent runs again."""
-    graded = run_actions.regrade(_found(context, run), all_or_none=must_apply_to_all(context))
-    perform(context, graded, json=json)
+    graded = run_actions.regrade(_found(context, run), all_or_none=context.must_apply_to_all)
+    context.perform(graded)
 
 
 @app.command()
 def classify(
-    context: typer.Context,
+    context: Context,
     run: RunNames,
     failure_class: Annotated[FailureClass, Option("--class", help="The correct class.")],
     note: Annotated[str, Option(help="Why; kept with the attempt.")] = "",
-    json: Json = False,
 ) -> None:
     """Correct the failure class of failed runs by hand."""
-    perform(context, run_actions.classify(_found(context, run), failure_class, note), json=json)
+    context.perform(run_actions.classify(_found(context, run), failure_class, note))
 
 
 @app.command()
-def note(
-    context: typer.Context,
-    run: ListedRuns,
-    text: NoteText = "",
-    remove: RemoveNote = False,
-    json: Json = False,
-) -> None:
+def note(context: Context, run: ListedRuns, text: NoteText = "", remove: RemoveNote = False) -> None:
     """Write a note on runs, in place of an earlier one; without a text, show it."""
     found = _found(context, run.split(","))
-    write_note(context, found, partial(run_actions.annotate, found), text, remove=remove, json=json)
+    write_note(context, found, partial(run_actions.annotate, found), text, remove=remove)
 
 
 @app.command()
-def tag(
-    context: typer.Context,
-    run: ListedRuns,
-    tags: Tags = None,
-    remove: RemoveTags = False,
-    json: Json = False,
-) -> None:
+def tag(context: Context, run: ListedRuns, tags: Tags = None, remove: RemoveTags = False) -> None:
     """Put tags on runs, for filters; without a tag, show them."""
     found = _found(context, run.split(","))
-    put_tags(context, found, partial(run_actions.annotate, found), tags or [], remove=remove, json=json)
+    put_tags(context, found, partial(run_actions.annotate, found), tags or [], remove=remove)
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def shell(
-    context: typer.Context,
+    context: Context,
     run: Annotated[
         str, Argument(metavar="RUN", help="Take the competition, agent and network of this run.")
     ] = "",
@@ -645,7 +607,7 @@ def shell(
     if bool(run) == bool(competition):
         raise UsageProblem("give either a run or a --competition")
     if run:
-        with reading_state(context) as database:
+        with context.reading_state() as database:
             found = find_run(database, run)
             spec = sweeps.get(database, found.sweep_id).spec
         chosen = registry.get(found.competition_id)
@@ -657,10 +619,10 @@ def shell(
             competitions=(chosen.id,),
             seeds=1,
             conditions=RunConditions(0.0, network=network, allowed_hosts=tuple(allow or ())),
-            data_dir=str(data_dir_of(context, None)),
+            data_dir=str(context.data_dir(None)),
         )
     used = agent_of(spec)
-    state_dir = places_of(context).state_dir
+    state_dir = context.places.state_dir
     with open_shell(state_dir, chosen, spec, used, terminal=sys.stdin.isatty()) as command:
         say_on_stderr(
             f"{used.image_name} on {chosen.id}, network {spec.conditions.network}; nothing is kept when the shell ends"
@@ -707,13 +669,12 @@ def _say_audit(found: RunAudit) -> None:
 
 
 def write_note(
-    context: typer.Context,
+    context: Context,
     subjects: Sequence[Run | Sweep],
     annotate: Callable[..., Action],
     text: str,
     *,
     remove: bool,
-    json: bool,
 ) -> None:
     """Write the note of runs or a sweep by the action that changes it, remove it, or print it.
 
@@ -723,33 +684,32 @@ def write_note(
     if text and remove:
         raise UsageProblem("give either a text or --remove")
     if text or remove:
-        perform(context, annotate(note=text), json=json)
+        context.perform(annotate(note=text))
     else:
-        _show_notes(subjects, json=json)
+        _show_notes(context, subjects)
 
 
 def put_tags(
-    context: typer.Context,
+    context: Context,
     subjects: Sequence[Run | Sweep],
     annotate: Callable[..., Action],
     tags: Sequence[str],
     *,
     remove: bool,
-    json: bool,
 ) -> None:
     """Put tags on runs or a sweep by the action that changes them, take them off, or print what there is."""
     if remove:
         there = {known.name for one in subjects for known in one.tags}
-        perform(context, annotate(remove=tags or sorted(there)), json=json)
+        context.perform(annotate(remove=tags or sorted(there)))
     elif tags:
-        perform(context, annotate(add=tags), json=json)
+        context.perform(annotate(add=tags))
     else:
-        _show_notes(subjects, json=json)
+        _show_notes(context, subjects)
 
 
-def _show_notes(subjects: Sequence[Run | Sweep], *, json: bool) -> None:
+def _show_notes(context: Context, subjects: Sequence[Run | Sweep]) -> None:
     """Print notes and tags, or that there are none; as JSON one object, or a list of several."""
-    if json:
+    if context.json:
         facts = [asdict(subject) for subject in subjects]
         found = [
             {name: one[name] for name in ("id", "note", "noted_by", "noted_at", "tags")} for one in facts
@@ -777,6 +737,6 @@ def say_notes(subject: Run | Sweep) -> bool:
     return bool(subject.tags or subject.note)
 
 
-def _found(context: typer.Context, names: list[str]) -> list[Run]:
-    with reading_state(context) as database:
+def _found(context: Context, names: list[str]) -> list[Run]:
+    with context.reading_state() as database:
         return [find_run(database, name) for name in names]

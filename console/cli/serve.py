@@ -6,19 +6,18 @@ import socket
 from typing import Annotated
 from urllib.parse import urlsplit
 
-import typer
 from typer import Option
 
-from mlebench_console.console.cli.common import invocation_of, new_app
+from mlebench_console.console.cli.common import Context, TextCommand, new_app
 from mlebench_console.console.cli.output import say
 from mlebench_console.foundation.problems import EnvironmentProblem
 
 app = new_app()
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def serve(
-    context: typer.Context,
+    context: Context,
     port: Annotated[
         int, Option(min=0, max=65535, metavar="PORT", help="The port to listen on; 0 takes a free one.")
     ] = 8765,
@@ -33,7 +32,7 @@ def serve(
             "it is not installed",
             "Install it beside this program: pip install 'mlebench-console[serve]'",
         ) from error
-    invocation = invocation_of(context)
+    invocation = context.invocation
     places, appearance = invocation.own_places, invocation.appearance
     arguments = [
         f"--state-dir={places.state_dir}",

@@ -10,11 +10,10 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Option
 
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import Json, new_app, places_of
+from mlebench_console.console.cli.common import Context, new_app
 from mlebench_console.console.cli.host.engine import engine_text
 from mlebench_console.console.cli.output import say, say_json, say_rows, say_wrapped
 from mlebench_console.engine.needs.causes import CauseKind
@@ -90,20 +89,20 @@ def read_summary(places: Places) -> Summary:
 
 
 @app.command()
-def status(context: typer.Context, json: Json = False) -> None:
+def status(context: Context) -> None:
     """Show the state of the engine, the sweeps and the disks."""
     from mlebench_console.console.nouns.need import CAUSE, MOST_IN_SUMMARIES, need_document, need_text
     from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.engine.needs.need import NeedKind
 
-    places = places_of(context)
+    places = context.places
     seen = read_summary(places)
     if seen.problem is not None:
         raise seen.problem
     assert seen.engine is not None  # read without a problem
     now, preparing = seen.now, seen.datasets
     rows = [SweepRow(one, seen.engine) for one in seen.sweeps]
-    if json:
+    if context.json:
         groups = [need.group for need in seen.needs.every if need.group is not None]
         say_json(
             {
@@ -143,22 +142,21 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 @watch_app.command()
 def watch(
-    context: typer.Context,
+    context: Context,
     every: Annotated[
         float, Option(min=1, metavar="SECONDS", help="How long to wait between two summaries.")
     ] = 60.0,
     times: Annotated[
         int, Option(min=0, metavar="N", help="How many summaries; 0 continues until interrupted.")
     ] = 0,
-    json: Json = False,
 ) -> None:
     """Print a summary at intervals, in plain lines, or as one JSON document per line."""
-    places = places_of(context)
+    places = context.places
     count = 0
     told: set[str] = set()
     while True:
         seen = read_summary(places)
-        if json:
+        if context.json:
             _say_document(seen)
         else:
             _say(seen, told)

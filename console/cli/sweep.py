@@ -20,21 +20,11 @@ from typer import Argument, Option
 from mlebench_console.console import wording
 from mlebench_console.console.actions import sweep as actions
 from mlebench_console.console.actions.action import Action
-from mlebench_console.console.cli.common import (
-    EditionFlag,
-    Json,
-    invocation_of,
-    new_group,
-    perform,
-    places_of,
-    reading_state,
-)
+from mlebench_console.console.cli.common import Context, EditionFlag, new_group
 from mlebench_console.console.cli.output import (
     say,
-    say_answer,
     say_checks,
     say_json,
-    say_list,
     say_on_stderr,
     say_rows,
     say_texts,
@@ -96,8 +86,8 @@ def _with_flags(command: Callable[..., None]) -> Callable[..., None]:
         for option in OPTIONS
         if option.has_flag
     ]
-    *first, dry_run, json = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
-    parameters = [*first, *flags, *(each.replace(kind=each.KEYWORD_ONLY) for each in (dry_run, json))]
+    *first, dry_run = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
+    parameters = [*first, *flags, dry_run.replace(kind=dry_run.KEYWORD_ONLY)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
@@ -140,7 +130,7 @@ def _given(flags: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 @app.command()
 @_with_flags
 def launch(
-    context: typer.Context,
+    context: Context,
     file: Annotated[
         Path | None,
         Argument(metavar="[FILE]", help="A sweep as TOML, keys named as these flags are; flags win over it."),
@@ -148,25 +138,24 @@ def launch(
     dry_run: Annotated[
         bool, Option(help="Only show what would start, what is missing and how long it takes.")
     ] = False,
-    json: Json = False,
     **flags: Any,
 ) -> None:
     """Launch a sweep: an agent on competitions, with several seeds each."""
     from mlebench_console.engine.options.sweep import read_toml, resolve
 
     options = SweepOptions(**dict(_given(flags)))
-    launch = resolve(options if file is None else options.over(read_toml(file)), places_of(context))
+    launch = resolve(options if file is None else options.over(read_toml(file)), context.places)
     if dry_run:
-        _dry_run(context, launch, json=json)
+        _dry_run(context, launch)
     else:
-        perform(context, Action((launch,)), json=json, starting=True)
+        context.perform(Action((launch,)), starting=True)
 
 
-def _dry_run(context: typer.Context, launch: LaunchSweep, *, json: bool) -> None:
+def _dry_run(context: Context, launch: LaunchSweep) -> None:
     from mlebench_console.engine.sweeps.forecast import forecast
 
-    found = forecast(launch, places_of(context), starts_engine=True)
-    if json:
+    found = forecast(launch, context.places, starts_engine=True)
+    if context.json:
         checks = [one.document() for one in found.checks]
         say_json(
             {
@@ -238,7 +227,7 @@ def _time_text(found: Forecast) -> str:
 
 @app.command("import")
 def import_groups(
-    context: typer.Context,
+    context: Context,
     folder: Annotated[Path, Argument(metavar="DIR", help="A run group, or a runs folder that holds some.")],
     name: Annotated[str, Option(metavar="NAME", help="The sweep's name.")],
     agent: Annotated[
@@ -249,13 +238,12 @@ def import_groups(
     ] = None,
     edition: EditionFlag = "v1",
     experiment: Annotated[str, Option(metavar="NAME", help="The leaderboard row it belongs to.")] = "",
-    json: Json = False,
 ) -> None:
     """Import run groups of MLE-bench as a sweep: the agents' files are copied and graded again."""
     from mlebench_console.engine.rungroups import METADATA, folders_without_metadata
     from mlebench_console.engine.sweeps.imports import agent_of_group, staged
 
-    places = places_of(context)
+    places = context.places
     left_out = () if (folder / METADATA).is_file() else folders_without_metadata(folder)
     with staged(places, folder) as (place, found):
         request = ImportSweep(
@@ -269,30 +257,29 @@ def import_groups(
         answer = ask(places, request)
     if left_out:
         say_on_stderr(f"left out, there is no {METADATA} in them: {', '.join(left_out)}")
-    say_answer(answer, json=json, runs=[asdict(run) for run in found], left_out=list(left_out))
+    context.say_answer(answer, runs=[asdict(run) for run in found], left_out=list(left_out))
 
 
 @app.command("list")
-def list_(context: typer.Context, json: Json = False) -> None:
+def list_(context: Context) -> None:
     """List the sweeps, newest first."""
     from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.console.views.sweep import listed_sweeps
     from mlebench_console.engine.needs.standing import read_standings
 
     now = time.time()
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         known = read_standings(database, listed_sweeps(database), now)
-    engine = status(places_of(context))
+    engine = status(context.places)
     rows = [SweepRow(one, engine) for one in known]
-    say_list(SWEEP, rows, SWEEPS, json=json, nothing="no sweeps yet")
+    context.say_list(SWEEP, rows, SWEEPS, nothing="no sweeps yet")
 
 
 @app.command()
 def show(
-    context: typer.Context,
+    context: Context,
     sweep_id: SweepId,
     toml: Annotated[bool, Option(help="Print it as the file that 'sweep launch' takes.")] = False,
-    json: Json = False,
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
     from mlebench_console.console.nouns.costs import KnownPrices, sweep_costs
@@ -300,16 +287,14 @@ def show(
     from mlebench_console.console.nouns.sweep import SWEEP, SweepRow
     from mlebench_console.engine.needs.needs import budget_text
     from mlebench_console.engine.needs.standing import read_standings
-    from mlebench_console.engine.providers import model_prices
 
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         sweep, now = sweeps.get(database, sweep_id), time.time()
         members = runs.of_sweep(database, sweep.id)
         (line,) = read_standings(database, [sweep], now, {sweep.id: members})
         elsewhere = runs.placed_elsewhere(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
         uses = model_calls.by_run(database, sweep.id)
-        table = model_prices(places_of(context).config_file)
         shared = budgets.all_budgets(database, sweep.id)
         own = budgets.of_group(database, budgets.BudgetScope.SWEEP, sweep.id)
     if toml:
@@ -319,9 +304,9 @@ def show(
         say(write_toml(options_of(launch_of(sweep, rows, own))).rstrip("\n"))
         return
     rows_of_runs = run_rows(members, {sweep.id: sweep.conditions.time_limit_seconds}, elsewhere)
-    costs = sweep_costs(sweep, members, uses, KnownPrices(table), line.counts.medals)
-    listed = SweepRow(line, status(places_of(context)))
-    if json:
+    costs = sweep_costs(sweep, members, uses, KnownPrices(context.prices), line.counts.medals)
+    listed = SweepRow(line, status(context.places))
+    if context.json:
         say_json(
             SWEEP.document(listed, now)
             | {
@@ -348,22 +333,21 @@ def show(
 
 @app.command()
 def timeline(
-    context: typer.Context,
+    context: Context,
     sweep_id: Annotated[
         str, Argument(metavar="[SWEEP]", help="Its name, or a beginning of it; all sweeps if not given.")
     ] = "",
     width: Annotated[
         int | None, Option(min=40, metavar="COLUMNS", help="How wide to draw; the terminal's if not given.")
     ] = None,
-    json: Json = False,
 ) -> None:
     """Draw attempts as bars over time, slot by slot, with lost GPUs, restarts, medals and the expected end."""
     from mlebench_console.console.views import timeline as view
 
     now = time.time()
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         found = view.timeline(database, sweep_id or None, now)
-    if json:
+    if context.json:
         say_json(None if found is None else found.document())
         return
     if found is None or not found.lanes:
@@ -373,7 +357,7 @@ def timeline(
     from mlebench_console.console.tui.widgets.gantt import Gantt, legend, summary
 
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    signs = ASCII if invocation_of(context).appearance.ascii or not is_unicode else UNICODE
+    signs = ASCII if context.invocation.appearance.ascii or not is_unicode else UNICODE
     columns = width or shutil.get_terminal_size((100, 24)).columns
     rows = len(found.lanes) + 8
     window = view.whole_window(found, now)
@@ -388,43 +372,42 @@ def timeline(
 
 
 @app.command()
-def pause(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
+def pause(context: Context, sweep_id: SweepId) -> None:
     """Start no more runs of a sweep; live ones continue."""
-    _change(context, PauseSweep, sweep_id, json=json)
+    _change(context, PauseSweep, sweep_id)
 
 
 @app.command()
-def resume(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
+def resume(context: Context, sweep_id: SweepId) -> None:
     """Resume a paused sweep."""
-    _change(context, ResumeSweep, sweep_id, json=json, starting=True)
+    _change(context, ResumeSweep, sweep_id, starting=True)
 
 
 @app.command()
-def stop(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
+def stop(context: Context, sweep_id: SweepId) -> None:
     """Stop a sweep for good: its live runs are ended, its queued ones never start."""
-    _change(context, StopSweep, sweep_id, json=json)
+    _change(context, StopSweep, sweep_id)
 
 
 @app.command()
 def retry(
-    context: typer.Context,
+    context: Context,
     sweep_id: SweepId,
     failure_class: Annotated[
         list[FailureClass] | None,
         Option("--class", help="Runs that failed of this; repeatable. Infrastructure if not given."),
     ] = None,
     yes: Yes = False,
-    json: Json = False,
 ) -> None:
     """Queue failed runs of a sweep again; ask before re-rolling a seed whose agent itself failed."""
     from mlebench_console.console.actions.run import relaunch
 
     wanted = failure_class or [FailureClass.INFRASTRUCTURE]
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         sweep = sweeps.get(database, sweep_id)
         failed = [run for kind in wanted for run in runs.failed(database, sweep.id, kind)]
     if failed:
-        perform(context, relaunch(failed, all_or_none=True), yes=yes, json=json, starting=True)
+        context.perform(relaunch(failed, all_or_none=True), yes=yes, starting=True)
     else:
         raise UsageProblem(
             f"sweep {sweep.id} has no failed run to retry",
@@ -435,29 +418,27 @@ def retry(
 
 @app.command()
 def concurrency(
-    context: typer.Context,
+    context: Context,
     sweep_id: SweepId,
     runs: Annotated[int, Argument(metavar="RUNS", min=1, help="How many runs at once.")],
-    json: Json = False,
 ) -> None:
     """Change how many runs of a sweep are live at once."""
-    _change(context, partial(SetConcurrency, value=runs), sweep_id, json=json)
+    _change(context, partial(SetConcurrency, value=runs), sweep_id)
 
 
 @app.command()
 def priority(
-    context: typer.Context,
+    context: Context,
     sweep_id: SweepId,
     value: Annotated[int, Argument(metavar="PRIORITY", help="Higher goes first; the default is 0.")],
-    json: Json = False,
 ) -> None:
     """Change which sweep's runs start first when slots come free."""
-    _change(context, partial(SetPriority, value=value), sweep_id, json=json)
+    _change(context, partial(SetPriority, value=value), sweep_id)
 
 
 @app.command()
 def budget(
-    context: typer.Context,
+    context: Context,
     name: Annotated[str, Argument(metavar="SWEEP", help="The sweep, or with --experiment that.")],
     calls: Annotated[int | None, Option(min=0, help="Model calls of all runs together.")] = None,
     tokens: Annotated[int | None, Option(min=0, help="Tokens of all of them together.")] = None,
@@ -465,80 +446,65 @@ def budget(
     of_experiment: Annotated[
         bool, Option("--experiment", help="All sweeps of an experiment share it.")
     ] = False,
-    json: Json = False,
 ) -> None:
     """Show or change the budget of model calls that runs share; 0 removes a limit, others stay."""
     from mlebench_console.engine.needs.needs import budget_text
 
     scope = BudgetScope.EXPERIMENT if of_experiment else BudgetScope.SWEEP
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         known = name if of_experiment else sweeps.get(database, name).id
         found = [one for one in budgets.all_budgets(database) if (one.scope, one.name) == (scope, known)]
     limits = Budget(calls, tokens, usd)
     if limits.is_limited:
         request = SetBudget(scope=scope, name=known, limits=limits)
-        perform(context, Action((request,)), json=json)
-    elif json:
+        context.perform(Action((request,)))
+    elif context.json:
         say_json([one.document() for one in found])
     else:
         say(budget_text(found[0]) if found else f"{scope} {known} has no budget of model calls")
 
 
 @app.command()
-def note(
-    context: typer.Context,
-    sweep_id: SweepId,
-    text: NoteText = "",
-    remove: RemoveNote = False,
-    json: Json = False,
-) -> None:
+def note(context: Context, sweep_id: SweepId, text: NoteText = "", remove: RemoveNote = False) -> None:
     """Write a note on a sweep, in place of an earlier one; without a text, show it."""
     sweep = _known(context, sweep_id)
-    write_note(context, [sweep], partial(actions.annotate, sweep.id), text, remove=remove, json=json)
+    write_note(context, [sweep], partial(actions.annotate, sweep.id), text, remove=remove)
 
 
 @app.command()
-def tag(
-    context: typer.Context,
-    sweep_id: SweepId,
-    tags: Tags = None,
-    remove: RemoveTags = False,
-    json: Json = False,
-) -> None:
+def tag(context: Context, sweep_id: SweepId, tags: Tags = None, remove: RemoveTags = False) -> None:
     """Put tags on a sweep; without a tag, show them."""
     sweep = _known(context, sweep_id)
-    put_tags(context, [sweep], partial(actions.annotate, sweep.id), tags or [], remove=remove, json=json)
+    put_tags(context, [sweep], partial(actions.annotate, sweep.id), tags or [], remove=remove)
 
 
-def _known(context: typer.Context, sweep_id: str) -> Sweep:
+def _known(context: Context, sweep_id: str) -> Sweep:
 
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         return sweeps.get(database, sweep_id)
 
 
 @app.command()
 def assign(
-    context: typer.Context,
+    context: Context,
     sweep_id: SweepId,
     experiment: Annotated[str, Argument(metavar="EXPERIMENT", help="The leaderboard row's name.")],
-    json: Json = False,
 ) -> None:
     """Assign a sweep to an experiment, whose sweeps together make one leaderboard row."""
-    _change(context, partial(AssignExperiment, experiment_id=experiment), sweep_id, json=json)
+    _change(context, partial(AssignExperiment, experiment_id=experiment), sweep_id)
 
 
 @app.command("rm")
 def remove(
-    context: typer.Context,
+    context: Context,
     sweep_id: Annotated[str, Argument(metavar="SWEEP", help="Its whole name.")],
     with_results: Annotated[bool, Option(help="Also if it holds results or is part of a row.")] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
-    json: Json = False,
 ) -> None:
     """Remove a sweep: its runs, attempts, logs, code and submissions; results are kept unless you say so."""
     from mlebench_console.engine.sweeps.removal import loss_of, refuse_removal, wait_for_removal
 
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         known = sweeps.find(database, sweep_id)
         if known is None:
             close = sweeps.get(database, sweep_id).id
@@ -546,8 +512,8 @@ def remove(
         loss = loss_of(database, known.id)
     refuse_removal(loss, with_results=with_results)
     action = actions.remove(loss, with_results=with_results)
-    perform(context, action, yes=yes, json=json, lost=asdict(loss))
-    with reading_state(context) as database:
+    context.perform(action, yes=yes, lost=asdict(loss))
+    with context.reading_state() as database:
         if not wait_for_removal(database, known.id, seconds=_REMOVAL_PATIENCE):
             say_on_stderr(
                 "the engine is still removing its files; an event will say so if some can't be removed"
@@ -555,14 +521,9 @@ def remove(
 
 
 def _change(
-    context: typer.Context,
-    request: Callable[..., SweepRequest],
-    sweep_id: str,
-    *,
-    json: bool,
-    starting: bool = False,
+    context: Context, request: Callable[..., SweepRequest], sweep_id: str, *, starting: bool = False
 ) -> None:
     """Ask the engine to change a sweep, named in full or by a beginning."""
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         known = sweeps.get(database, sweep_id).id
-    perform(context, Action((request(sweep_id=known),)), json=json, starting=starting)
+    context.perform(Action((request(sweep_id=known),)), starting=starting)

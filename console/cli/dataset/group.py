@@ -18,28 +18,14 @@ from mlebench_console.console import wording
 from mlebench_console.console.cli.common import (
     CompetitionId,
     CompetitionIds,
+    Context,
     DataDir,
     EditionFlag,
-    Json,
-    data_dir_of,
     new_group,
-    perform,
-    places_of,
-    reading_state,
 )
 from mlebench_console.console.cli.competition import Split
 from mlebench_console.console.cli.host.engine import engine_for
-from mlebench_console.console.cli.output import (
-    say,
-    say_answer,
-    say_json,
-    say_list,
-    say_on_stderr,
-    say_records,
-    say_result,
-    say_texts,
-    show_count,
-)
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
 from mlebench_console.engine.layout import (
     dataset_folder,
     is_demo,
@@ -69,40 +55,32 @@ _MOST_NAMED = 5
 
 @app.command("list")
 def list_datasets(
-    context: typer.Context,
-    split: Split = "",
-    data_dir: DataDir = None,
-    edition: EditionFlag = "v1",
-    json: Json = False,
+    context: Context, split: Split = "", data_dir: DataDir = None, edition: EditionFlag = "v1"
 ) -> None:
     """List the datasets: those in the data directory, and those that the engine is preparing."""
     from mlebench_console.console.nouns.dataset import DATASET
 
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     rows = _rows(context, _chosen_ids(None, split), base, edition)
-    say_list(DATASET, rows, "competition state access raw disk zip problem", json=json)
-    if not json:
+    context.say_list(DATASET, rows, "competition state access raw disk zip problem")
+    if not context.json:
         say(f"{sum(row.state == 'prepared' for row in rows)} of {len(rows)} prepared in {base}")
 
 
 @app.command()
 def show(
-    context: typer.Context,
-    competition_id: CompetitionId,
-    data_dir: DataDir = None,
-    edition: EditionFlag = "v1",
-    json: Json = False,
+    context: Context, competition_id: CompetitionId, data_dir: DataDir = None, edition: EditionFlag = "v1"
 ) -> None:
     """Show one dataset: its steps, its size on the disk by part, and its folder."""
     from mlebench_console.engine.datasets.prepared.pruning import parts_of
 
     competition = registry.get(competition_id)
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     folder = dataset_folder(competition, base, edition)
     parts = parts_of(competition, base)
     (row,) = _rows(context, [competition_id], base, edition)
     prepared, state = is_prepared(competition, folder), row.state.value
-    if json:
+    if context.json:
         say_json(
             {
                 "competition_id": competition_id,
@@ -141,14 +119,13 @@ def show(
 
 @app.command()
 def verify(
-    context: typer.Context,
+    context: Context,
     competition_id: CompetitionIds = None,
     split: Split = "",
     data_dir: DataDir = None,
     deep: Annotated[bool, Option(help="Read every file and compare it with the manifest.")] = False,
     record: Annotated[bool, Option(help="First write missing manifests; implies --deep.")] = False,
     edition: EditionFlag = "v1",
-    json: Json = False,
 ) -> None:
     """Compare prepared datasets with their manifests and the known checksums; nothing is repaired.
 
@@ -160,7 +137,7 @@ def verify(
     kind = VerificationKind.DEEP if deep else VerificationKind.QUICK
     if record:
         kind = VerificationKind.RECORD
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     chosen = []
     for competition in map(registry.get, _chosen_ids(competition_id, split)):
         folder = dataset_folder(competition, base, edition)
@@ -171,14 +148,14 @@ def verify(
     found: dict[str, DatasetVerified] = {}
     if chosen:
         with (
-            progress_display(lambda row: row.is_verifying, show_nothing, json=json) as show,
-            engine_for(places_of(context), base) as used,
+            progress_display(lambda row: row.is_verifying, show_nothing, json=context.json) as show,
+            engine_for(context.places, base) as used,
         ):
             for name, one in verify_and_watch(used, chosen, edition, kind, show):
                 found[name] = one
-                if not json:
+                if not context.json:
                     _say_verified(name, one)
-    if json:
+    if context.json:
         say_json([_verified_document(name, found[name]) for name in chosen])
     if any(one.differs or one.problem for one in found.values()):
         raise typer.Exit(DataProblem.exit_code)
@@ -186,7 +163,7 @@ def verify(
 
 @app.command()
 def doctor(
-    context: typer.Context,
+    context: Context,
     competition_ids: Annotated[
         list[str], Argument(metavar="ID...", help="Competitions, or names of splits.")
     ],
@@ -195,7 +172,6 @@ def doctor(
         Path | None, Option(metavar="FILE", help="Also write the report to share: JSON without any data.")
     ] = None,
     data_dir: DataDir = None,
-    json: Json = False,
 ) -> None:
     """Compare datasets of edition v1 with all that MLE-bench publishes: checksums, and the score of perfect answers.
 
@@ -204,7 +180,7 @@ def doctor(
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.agreement import examine, report_of
 
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     chosen = [registry.get(one) for one in registry.choose(competition_ids)]
     missing = [one.id for one in chosen if not is_prepared(one, dataset_folder(one, base))]
     if real and missing:
@@ -212,16 +188,16 @@ def doctor(
         request = PrepareDatasets(
             competition_ids=tuple(missing), options=PreparationOptions(verify=False), keep_going=True
         )
-        prepare_by_engine(places_of(context), base, [request], json=json)
+        prepare_by_engine(context.places, base, [request], json=context.json)
     found = []
     for competition in chosen:
         found.append(examine(competition, base))
-        if not json:
+        if not context.json:
             _say_agreement(found[-1])
     report = asdict(report_of(found))
     if output is not None:
         write_json(output, report)
-    if json:
+    if context.json:
         say_json(report)
     if not all(one.agrees for one in found):
         raise typer.Exit(DataProblem.exit_code)
@@ -242,7 +218,7 @@ def _say_agreement(one: Agreement) -> None:
 
 
 @app.command()
-def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json = False) -> None:
+def rules(context: Context, competition_id: CompetitionIds = None, split: Split = "") -> None:
     """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
     from mlebench_console.engine.datasets.sources.access import AccessState, ask_access
     from mlebench_console.engine.kaggle.credentials import require_credentials
@@ -251,13 +227,13 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
         registry.get(one) for one in _chosen_ids(competition_id, split or ("" if competition_id else "all"))
     ]
     require_credentials()  # there is one thing to say, not one for every competition
-    found = ask_access(chosen, None if json else show_count("asking Kaggle"))
+    found = ask_access(chosen, None if context.json else show_count("asking Kaggle"))
     access_texts = {
         AccessState.OPEN: "may be downloaded",
         AccessState.RULES: "accept the rules",
         AccessState.GONE: "no longer available",
     }
-    say_records(
+    context.say_records(
         ("competition", "access", "size", "where"),
         found,
         lambda one: (
@@ -266,20 +242,18 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
             wording.size(one.bytes),
             (one.url if one.state is AccessState.RULES else "") or "",
         ),
-        json=json,
         right=("size",),
     )
-    if not json:
+    if not context.json:
         say(f"{sum(one.state is AccessState.OPEN for one in found)} of {len(found)} may be downloaded")
 
 
 @app.command()
 def stop(
-    context: typer.Context,
+    context: Context,
     competition_id: CompetitionIds = None,
     all_: Annotated[bool, Option("--all", "-a", help="Everything that is being prepared.")] = False,
     edition: EditionFlag = "v1",
-    json: Json = False,
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is resumed by the next request."""
     from mlebench_console.console.actions import dataset as dataset_actions
@@ -288,18 +262,18 @@ def stop(
 
     if bool(competition_id) == all_:
         raise UsageProblem("which datasets to stop is not clear", "", "Give one of -c ID, --all.")
-    with reading_state(context) as opened:
+    with context.reading_state() as opened:
         rows = [row for row in dataset_rows(opened) if row.edition == edition]
     chosen = [row for row in rows if (row.is_busy if all_ else row.competition_id in (competition_id or ()))]
     if all_ and not chosen:
-        say_answer(Answer("nothing is being prepared"), json=json)
+        context.say_answer(Answer("nothing is being prepared"), json=context.json)
     else:
-        perform(context, dataset_actions.stop(chosen), json=json)
+        context.perform(dataset_actions.stop(chosen))
 
 
 @app.command()
 def priority(
-    context: typer.Context,
+    context: Context,
     value: Annotated[
         int,
         Argument(
@@ -308,7 +282,6 @@ def priority(
     ],
     competition_id: CompetitionIds = None,
     edition: EditionFlag = "v1",
-    json: Json = False,
 ) -> None:
     """Change the order in which waiting datasets are prepared."""
     from mlebench_console.console.actions import dataset as dataset_actions
@@ -317,10 +290,10 @@ def priority(
     if not competition_id:
         raise UsageProblem("no competition was chosen", "", "Give -c ID.")
     chosen = _chosen_ids(competition_id, "")
-    with reading_state(context) as opened:
+    with context.reading_state() as opened:
         rows = dataset_rows(opened)
     wanted = [row for row in rows if row.edition == edition and row.competition_id in chosen]
-    perform(context, dataset_actions.prioritize(wanted, value), json=json)
+    context.perform(dataset_actions.prioritize(wanted, value))
 
 
 _Edition = Annotated[
@@ -330,7 +303,7 @@ _Edition = Annotated[
 
 @app.command("import")
 def import_datasets(
-    context: typer.Context,
+    context: Context,
     source: Annotated[
         str, Argument(metavar="SOURCE", help="A folder, a .tar file, http(s)://... or s3://BUCKET/PREFIX.")
     ],
@@ -342,7 +315,6 @@ def import_datasets(
         Option(help="Also replace datasets that are prepared differently; refused while runs need them."),
     ] = False,
     edition: _Edition = None,
-    json: Json = False,
 ) -> None:
     """Copy prepared datasets from a mirror, each file compared with its manifest.
 
@@ -351,7 +323,7 @@ def import_datasets(
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
     from mlebench_console.engine.datasets.prepared import mirrors, stores
 
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     wanted = _chosen_ids(competition_id, split)
     store = stores.store_at(source)
     there = [one for one in mirrors.datasets_of(store) if edition in (None, one.edition)]
@@ -379,32 +351,31 @@ def import_datasets(
         for of, ids in missing_by_edition.items()
     ]
     lines = [f"{name}, edition {of}: {problem or state}" for (name, of), (state, problem) in states.items()]
-    for row in prepare_by_engine(places_of(context), base, requests, json=json) if requests else ():
+    for row in prepare_by_engine(context.places, base, requests, json=context.json) if requests else ():
         states[row.key] = row.state.value, row.problem
     done = sum(state in ("was there", "prepared") for state, _ in states.values())
     document = [
         {"competition_id": name, "edition": of, "state": state, "problem": problem}
         for (name, of), (state, problem) in states.items()
     ]
-    say_result(document, *lines, f"{done} of {len(states)} as in {store.name}", json=json)
+    context.say_result(document, *lines, f"{done} of {len(states)} as in {store.name}")
     if any(problem for _, problem in states.values()):
         raise typer.Exit(DataProblem.exit_code)
 
 
 @app.command()
 def export(
-    context: typer.Context,
+    context: Context,
     archive: Annotated[Path, Argument(metavar="FILE.tar", help="The archive to write.")],
     competition_id: CompetitionIds = None,
     split: Split = "",
     data_dir: DataDir = None,
     edition: _Edition = None,
-    json: Json = False,
 ) -> None:
     """Write prepared datasets into one tar archive, answers included; 'datasets import' reads it."""
     from mlebench_console.engine.datasets.prepared import mirrors
 
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     chosen, left_out = _with_manifests(base, competition_id, split, edition)
     if archive.exists():
         raise UsageProblem(f"{archive} is there already", "", "Name another file, or remove it.")
@@ -415,13 +386,13 @@ def export(
     size = archive.stat().st_size
     text = f"{plural(len(chosen), 'dataset')} in {archive}, {wording.size(size)}"
     document = {"archive": str(archive), "datasets": len(chosen), "bytes": size, "left_out": left_out}
-    say_result(document, text, json=json)
+    context.say_result(document, text)
     _say_left_out(left_out)
 
 
 @app.command()
 def mirror(
-    context: typer.Context,
+    context: Context,
     target: Annotated[
         str, Argument(metavar="TARGET", help="A folder, which is made, or s3://BUCKET/PREFIX.")
     ],
@@ -429,7 +400,6 @@ def mirror(
     split: Split = "",
     data_dir: DataDir = None,
     edition: _Edition = None,
-    json: Json = False,
 ) -> None:
     """Update a mirror with the datasets prepared here, answers included; 'datasets import' reads it.
 
@@ -438,29 +408,29 @@ def mirror(
     """
     from mlebench_console.engine.datasets.prepared import mirrors
 
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     chosen, left_out = _with_manifests(base, competition_id, split, edition)
     done = []
     shows: dict[tuple[str, str], Callable[[int, int], None]] = {}
 
     def report(one: Mirrored, _: str, count: int, total: int) -> None:
-        if not json:
+        if not context.json:
             name = f"copying {one.competition_id}"
             shows.setdefault(one.key, show_count(name, wording.size))(count, total)
 
     for one, copied in mirrors.mirror(base, chosen, target, report):
         done.append({"competition_id": one.competition_id, "edition": one.edition, "copied": copied})
-        if not json:
+        if not context.json:
             how = f"copied, {wording.size(one.seal.bytes)}" if copied else "was there"
             say(f"{one.competition_id}, edition {one.edition}: {how}")
     text = f"{plural(len(done), 'dataset')} in {target}"
-    say_result({"mirrored": done, "left_out": left_out}, text, json=json)
+    context.say_result({"mirrored": done, "left_out": left_out}, text)
     _say_left_out(left_out)
 
 
 @app.command()
 def prune(
-    context: typer.Context,
+    context: Context,
     competition_id: CompetitionIds = None,
     split: Split = "",
     older_than: Annotated[float | None, Option(metavar="DAYS", help="Only data older than this.")] = None,
@@ -468,16 +438,15 @@ def prune(
     everything: Annotated[bool, Option(help="Also prepared data, not only zips, raw and leftovers.")] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="Don't ask.")] = False,
     data_dir: DataDir = None,
-    json: Json = False,
 ) -> None:
     """Remove data that are no longer needed: list them, ask, and remove; what sweeps still need stays."""
     from mlebench_console.console.actions.dataset import parts_to_prune
     from mlebench_console.console.cli.dataset.requests import prune_and_wait
     from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
 
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     if sweep:
-        with reading_state(context) as opened:
+        with context.reading_state() as opened:
             chosen = sweeps.get(opened, sweep).spec.competitions
     else:
         chosen = _chosen_ids(competition_id, split)
@@ -488,21 +457,21 @@ def prune(
         if not (part.name in (PREPARED, CORRECTED) and part.competition_id in still_needed)
         and (older_than is None or time.time() - part.changed > older_than * _DAY)
     ]
-    if not json:
+    if not context.json:
         _list_parts(parts, still_needed)
-    if parts and json and not yes:
+    if parts and context.json and not yes:
         raise UsageProblem("--json can't ask for confirmation", "", "Add --yes.")
     if not parts or not (yes or typer.confirm("Remove them?", default=False)):
-        if json:
+        if context.json:
             say_json({"removed": [], "bytes": 0})
         return
-    with engine_for(places_of(context), base) as used:
+    with engine_for(context.places, base) as used:
         found = prune_and_wait(used, parts)
     problems = [one.problem for one in found.values() if one.problem]
     for problem in problems:
         say_on_stderr(problem)
     say_on_stderr(f"{wording.size(sum(one.bytes for one in found.values()))} freed")
-    if json:
+    if context.json:
         say_json({"removed": [(part.competition_id, part.name) for part in parts], "problems": problems})
     if problems:
         raise typer.Exit(DataProblem.exit_code)
@@ -565,14 +534,14 @@ def _say_left_out(names: Sequence[str]) -> None:
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _rows(context: typer.Context, ids: Sequence[str], base: Path, edition: Edition) -> list[DatasetRow]:
+def _rows(context: Context, ids: Sequence[str], base: Path, edition: Edition) -> list[DatasetRow]:
     """Return datasets as the disk has them, with what the state knows of those in its own data directory."""
     from mlebench_console.console.nouns.dataset import DatasetRow, dataset_rows, on_disk
 
-    places = places_of(context)
+    places = context.places
     known: dict[tuple[str, str], DatasetRow] = {}
     if base == places.data_dir and database.exists(places.state_dir):
-        with reading_state(context) as opened:
+        with context.reading_state() as opened:
             known = {row.key: row for row in dataset_rows(opened)}
     return [on_disk(known.get((one, edition), DatasetRow(one, edition)), base) for one in ids]
 
@@ -621,12 +590,12 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
     say(f"{len(parts)} parts, {wording.size(sum(part.bytes for part in parts))}")
 
 
-def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
+def _needed(context: Context, chosen: Sequence[str]) -> dict[str, str]:
     """Return the competitions that sweeps still need, each with its sweep."""
     from mlebench_console.engine.datasets.requests import sweep_in_need_of
 
-    if not database.exists(places_of(context).state_dir):
+    if not database.exists(context.places.state_dir):
         return {}
-    with reading_state(context) as opened:
+    with context.reading_state() as opened:
         found = ((one, sweep_in_need_of(opened, one, {*EDITIONS})) for one in chosen)
         return {one: name for one, name in found if name is not None}

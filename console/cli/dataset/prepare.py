@@ -14,15 +14,7 @@ from typer import Option
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS, Edition
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import (
-    CompetitionIds,
-    DataDir,
-    EditionFlag,
-    Json,
-    data_dir_of,
-    new_app,
-    places_of,
-)
+from mlebench_console.console.cli.common import CompetitionIds, Context, DataDir, EditionFlag, new_app
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
 from mlebench_console.engine.layout import DatasetFolder, dataset_folder, is_prepared
 from mlebench_console.engine.places import Places
@@ -54,7 +46,7 @@ class PreparationResult:
 
 @app.command()
 def prepare(
-    context: typer.Context,
+    context: Context,
     competition_id: CompetitionIds = None,
     all_: Annotated[bool, Option("--all", "-a", help="All competitions of the benchmark.")] = False,
     lite: Annotated[bool, Option(help="The split low, MLE-bench Lite.")] = False,
@@ -99,7 +91,6 @@ def prepare(
         bool, Option(help="Also prepare datasets that are already prepared; refused while runs need them.")
     ] = False,
     dry_run: Annotated[bool, Option(help="Show what would be done and what it needs, and stop.")] = False,
-    json: Json = False,
 ) -> None:
     """Prepare datasets: download, verify, extract, split.
 
@@ -109,7 +100,7 @@ def prepare(
     The engine does the work and continues when the command is interrupted; the same command again shows its progress.
     """
     chosen = _chosen(competition_id or [], all_, lite, list_)
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     from mlebench_console.engine.datasets.facts import refresh_leaderboard, take_checksums
     from mlebench_console.engine.datasets.plans import require_raw
     from mlebench_console.engine.datasets.prepared.descriptions import check_choice
@@ -136,15 +127,15 @@ def prepare(
         keep_going=True,
     )
     if dry_run:
-        _say_estimate(places_of(context), base, request, json=json)
+        _say_estimate(context, context.places, base, request)
         return
-    outcomes = _prepare(places_of(context), base, request, json, verify=verify)
+    outcomes = _prepare(context, context.places, base, request, verify=verify)
     if overwrite_checksums:
         for outcome in outcomes:
             if outcome.state == "prepared":
                 take_checksums(outcome.competition_id, base)
     failed = [one for one in outcomes if one.problem or one.state not in ("prepared", _WAS_PREPARED)]
-    if json:
+    if context.json:
         say_json([asdict(outcome) for outcome in outcomes])
     elif len(outcomes) > 1:
         say(f"{len(outcomes) - len(failed)} of {len(outcomes)} prepared in {base}")
@@ -152,7 +143,7 @@ def prepare(
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _say_estimate(places: Places, base: Path, request: PrepareDatasets, *, json: bool) -> None:
+def _say_estimate(context: Context, places: Places, base: Path, request: PrepareDatasets) -> None:
     """Print what preparing would need; Kaggle is asked if there are credentials."""
     from mlebench_console.engine.datasets.estimates import ToDo, estimate, known_sizes, peak_bytes, usual_peak
 
@@ -165,7 +156,7 @@ def _say_estimate(places: Places, base: Path, request: PrepareDatasets, *, json:
             raw_given=bool(request.options.source),
             again=request.again,
             keep_raw=keep_raw,
-            report=None if json else show_count("asking Kaggle"),
+            report=None if context.json else show_count("asking Kaggle"),
         ),
         key=lambda one: (one.bytes is None, one.bytes or 0),
     )
@@ -182,7 +173,7 @@ def _say_estimate(places: Places, base: Path, request: PrepareDatasets, *, json:
     to_download = sum(one.bytes or 0 for one in found if one.to_do is ToDo.DOWNLOAD) + rest
     to_prepare = sum(one.bytes or 0 for one in found if one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE)) + rest
     seconds = _measured_rates(places).seconds(to_download, to_prepare)
-    if json:
+    if context.json:
         say_json(
             {
                 "datasets": [asdict(one) for one in found],
@@ -220,26 +211,28 @@ def _measured_rates(places: Places) -> Throughput:
 
 
 def _prepare(
-    places: Places, base: Path, request: PrepareDatasets, json: bool, *, verify: bool
+    context: Context, places: Places, base: Path, request: PrepareDatasets, *, verify: bool
 ) -> list[PreparationResult]:
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
 
     chosen, edition = request.competition_ids, request.edition
     folders = {one: dataset_folder(registry.get(one), base, edition) for one in chosen}
     there = {one for one in chosen if not request.again and is_prepared(registry.get(one), folders[one])}
-    found = {one: (_WAS_PREPARED, _how_it_differs(folders[one], one, request, verify, json)) for one in there}
+    found = {
+        one: (_WAS_PREPARED, _how_it_differs(context, folders[one], one, request, verify)) for one in there
+    }
     missing = tuple(one for one in chosen if one not in there)
     if missing:
         _say_other_edition(missing, base, edition)
-        if not (json or request.options.source):
+        if not (context.json or request.options.source):
             _say_sizes(missing, base, edition)
-        rows = prepare_by_engine(places, base, [replace(request, competition_ids=missing)], json=json)
+        rows = prepare_by_engine(places, base, [replace(request, competition_ids=missing)], json=context.json)
         found |= {row.competition_id: (row.state.value, row.problem) for row in rows}
     outcomes = []
     for one in chosen:
         folder = str(folders[one].prepared)
         outcomes.append(PreparationResult(one, edition, *found[one], folder))
-        if one in there and not json:
+        if one in there and not context.json:
             say(f"{one}: was prepared in {folder}")
             if found[one][1]:
                 say_on_stderr(f"{one}: {found[one][1]}. --again prepares it anew.")
@@ -247,7 +240,7 @@ def _prepare(
 
 
 def _how_it_differs(
-    folder: DatasetFolder, competition_id: str, request: PrepareDatasets, verify: bool, json: bool
+    context: Context, folder: DatasetFolder, competition_id: str, request: PrepareDatasets, verify: bool
 ) -> str:
     """Compare prepared datasets with their manifests and with the request."""
     from mlebench_console.engine.datasets.prepared.verification import check
@@ -255,7 +248,7 @@ def _how_it_differs(
     show = show_count(f"reading {competition_id}", wording.size)
 
     def report(_: str, done: int, total: int) -> None:
-        if not json:
+        if not context.json:
             show(done, total)
 
     try:

@@ -18,7 +18,7 @@ import typer
 from typer import Option
 
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import Json, new_app, places_of
+from mlebench_console.console.cli.common import Context, new_app
 from mlebench_console.console.cli.output import say, say_json, say_wrapped
 from mlebench_console.engine.checks import Check, Health
 from mlebench_console.engine.places import Places
@@ -52,7 +52,7 @@ AGENT_UID = 1000
 
 @app.command()
 def doctor(
-    context: typer.Context,
+    context: Context,
     online: Annotated[bool, Option(help="Also ask Kaggle whether it accepts the credentials.")] = False,
     placement: Annotated[
         str,
@@ -63,19 +63,18 @@ def doctor(
     ] = "",
     wait: Annotated[float, Option(min=0, help="Seconds to wait for the jobs of --placement.")] = 120.0,
     fresh: Annotated[bool, Option(help="Ask nodes again that were asked within a day.")] = False,
-    json: Json = False,
 ) -> None:
     """Check what this machine has and lacks, with next steps; exit code 5 when something stops the work."""
     if placement:
-        _of_nodes(places_of(context), placement, wait, fresh=fresh, json=json)
+        _of_nodes(context, context.places, placement, wait, fresh=fresh)
         return
     found = []
-    for check in all_checks(places_of(context), online=online):
+    for check in all_checks(context.places, online=online):
         found.append(check)
-        if not json:
+        if not context.json:
             _say_check(check)
             sys.stdout.flush()
-    if json:
+    if context.json:
         say_json(
             [
                 {"name": one.name, "health": one.health, "found": one.text, "next_step": one.next_step}
@@ -111,14 +110,14 @@ def _say_check(check: Check) -> None:
         say_wrapped(check.next_step, indent=" " * _FOUND, more=0)
 
 
-def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json: bool) -> None:
+def _of_nodes(context: Context, places: Places, placement: str, wait: float, *, fresh: bool) -> None:
     """Print what each kind of node of a placement offers."""
     from mlebench_console.engine.placements.sbatch import profile_named
     from mlebench_console.engine.placements.survey import require_node, survey_nodes
 
     found = survey_nodes(places, placement, wait_seconds=wait, fresh=fresh)
     staging = profile_named(placement, places.config_file).staging
-    if json:
+    if context.json:
         say_json([asdict(one) for one in found])
     else:
         for one in found:

@@ -16,8 +16,8 @@ import typer
 from typer import Option
 
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import Following, Json, Lines, new_group, places_of
-from mlebench_console.console.cli.output import say, say_logs, say_result
+from mlebench_console.console.cli.common import Context, Following, Lines, TextCommand, new_group
+from mlebench_console.console.cli.output import say, say_logs
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.daemons import open_log
 from mlebench_console.foundation.folders import make_private
@@ -32,72 +32,70 @@ app = new_group("Start, stop and watch the engine that does the work.")
 
 
 @app.command()
-def start(context: typer.Context, json: Json = False) -> None:
+def start(context: Context) -> None:
     """Start the engine in the background; it goes on when you log out."""
     from mlebench_console.engine.control import start
 
-    _tell(start(places_of(context)), json=json)
+    _tell(context, start(context.places))
 
 
 @app.command()
 def stop(
-    context: typer.Context,
-    with_runs: Annotated[bool, Option(help="Also stop the runs that are live.")] = False,
-    json: Json = False,
+    context: Context, with_runs: Annotated[bool, Option(help="Also stop the runs that are live.")] = False
 ) -> None:
     """Stop the engine; live runs go on until their deadline, unless --with-runs is given."""
     from mlebench_console.engine.control import status, stop
 
-    places = places_of(context)
+    places = context.places
     before = status(places)
     after = stop(places, with_runs=with_runs)
     text = "the engine has stopped" if before.running else "no engine was running"
     if before.live and not with_runs:
         text += f"; {before.live} live runs go on, and a new engine finds them again"
-    say_result(asdict(after), text, json=json)
+    context.say_result(asdict(after), text)
 
 
 @app.command()
-def status(context: typer.Context, json: Json = False) -> None:
+def status(context: Context) -> None:
     """Show the status of the engine and its host; exit code 1 when it is not running."""
     from mlebench_console.engine.control import status
 
-    current = status(places_of(context))
-    _tell(current, json=json)
+    current = status(context.places)
+    _tell(context, current)
     if not current.running:
         raise typer.Exit(1)
 
 
 @app.command()
-def logs(context: typer.Context, lines: Lines = 50, following: Following = False, json: Json = False) -> None:
+def logs(context: Context, lines: Lines = 50, following: Following = False) -> None:
     """Print the end of the engine's log."""
     from mlebench_console.console.logs.reader import LogFile, one_part
 
-    log = places_of(context).engine_log
+    log = context.places.engine_log
     if not log.exists():
         raise DataProblem(f"there is no {log}", "no engine was started on this state yet")
-    say_logs({"": LogFile(log, one_part)}, lines, json=json, following=following)
+    say_logs({"": LogFile(log, one_part)}, lines, json=context.json, following=following)
 
 
-@app.command()
-def unit(context: typer.Context) -> None:
+@app.command(cls=TextCommand)
+def unit(context: Context) -> None:
     """Print a systemd user unit that keeps the engine running."""
     from mlebench_console.engine.control import unit_text
 
-    say(unit_text(places_of(context)).rstrip("\n"))
+    say(unit_text(context.places).rstrip("\n"))
 
 
-@app.command(hidden=True)
-def run(context: typer.Context) -> None:
+@app.command(cls=TextCommand, hidden=True)
+def run(context: Context) -> None:
     """Run the engine in the foreground until interrupted."""
     from mlebench_console.engine.control.client import engine_command
 
-    command = engine_command(places_of(context))
+    command = engine_command(context.places)
     os.execv(command[0], command)  # noqa: S606  # this process becomes the engine
 
 
-def _tell(current: EngineStatus, *, json: bool) -> None:
-    say_result(asdict(current), engine_text(current), json=json)
+def _tell(context: Context, current: EngineStatus) -> None:
+    context.say_result(asdict(current), engine_text(current))
 
 
 def engine_text(current: EngineStatus) -> str:

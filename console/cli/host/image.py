@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import Json, new_group, places_of
-from mlebench_console.console.cli.output import say_on_stderr, say_records
+from mlebench_console.console.cli.common import Context, new_group
+from mlebench_console.console.cli.output import say_on_stderr
 from mlebench_console.engine.places import agents_folders, images_folder
 from mlebench_console.foundation.problems import EnvironmentProblem
 
@@ -28,7 +27,7 @@ AgentsDir = Annotated[
 
 @app.command()
 def build(
-    context: typer.Context,
+    context: Context,
     names: Annotated[
         list[str] | None, Argument(metavar="IMAGE...", help="The images to build; all if none is given.")
     ] = None,
@@ -51,14 +50,13 @@ def build(
         ),
     ] = None,
     fresh: Annotated[bool, Option(help="Build without the cache of earlier builds.")] = False,
-    json: Json = False,
 ) -> None:
     """Build images, in order, and print their digests."""
     from mlebench_console.console.actions.image import build_images
     from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.requests import BuildImages
 
-    own = places_of(context)
+    own = context.places
     with engine_for(own, own.data_dir) as places:
         order = BuildImages(
             names=tuple(names or ()),
@@ -70,35 +68,35 @@ def build(
             fresh=fresh,
         )
         built = build_images(places, order, say_on_stderr)
-    _say_images(built, json=json)
+    _say_images(context, built)
 
 
 @app.command()
 def base(
+    context: Context,
     name: Annotated[str, Argument(metavar="IMAGE", help="The name of the new image.")] = "mlebench-base",
-    json: Json = False,
 ) -> None:
     """Make a base image of this machine's own Debian or Ubuntu packages, as root, for hosts that reach no registry."""
     from mlebench_console.engine import images
 
-    _say_images([images.make_base(images.connect(), name, say_on_stderr)], json=json)
+    _say_images(context, [images.make_base(images.connect(), name, say_on_stderr)])
     say_on_stderr(f"build on it: mlebench-console images build --base-image {name}")
 
 
 @app.command("list")
-def list_(json: Json = False) -> None:
+def list_(context: Context) -> None:
     """List the images built on this machine."""
     from mlebench_console.engine import images
 
-    _say_images(images.list_images(images.connect()), json=json)
+    _say_images(context, images.list_images(images.connect()))
 
 
 @app.command()
 def check(
+    context: Context,
     agent: Annotated[str, Argument(metavar="AGENT", help="The agent whose image is checked.")],
     agents_dir: AgentsDir = None,
     gpus: Annotated[int, Option(min=0, help="How many GPUs to expect inside.")] = 0,
-    json: Json = False,
 ) -> None:
     """Check an agent's image from inside, as a run would use it: user, folders, Python, grader, GPUs."""
     from mlebench_console.engine import images
@@ -117,11 +115,10 @@ def check(
         images.CheckResult("files", not fault, fault or "those that it was built from"),
         *images.check(client, own.name, start=str(found.start_below_folder), gpu_uuids=devices),
     ]
-    say_records(
+    context.say_records(
         ("check", "result", "what was found"),
         results,
         lambda one: (one.name, "ok" if one.passed else "FAILED", one.detail),
-        json=json,
     )
     if not all(result.passed for result in results):
         raise EnvironmentProblem(
@@ -133,14 +130,13 @@ def check(
 
 @app.command("export")
 def export_(
-    context: typer.Context,
+    context: Context,
     agent: Annotated[str, Argument(metavar="AGENT", help="The agent whose image it is.")],
     output: Annotated[
         Path | None,
         Option("--output", "-o", metavar="FILE", help="The file; where launches look for it if not given."),
     ] = None,
     agents_dir: AgentsDir = None,
-    json: Json = False,
 ) -> None:
     """Write an agent's image into one file, for hosts without Docker: --runtime auto, bubblewrap, apptainer."""
     from mlebench_console.engine import images
@@ -150,43 +146,41 @@ def export_(
     client = images.connect()
     own, _ = images.images_of_runs(found)
     images.require_needed(client, own, str(agents_dir or ""))
-    folder = images_folder(places_of(context))
-    _say_files([images.export(client, own.name, folder, output)], json=json)
+    folder = images_folder(context.places)
+    _say_files(context, [images.export(client, own.name, folder, output)])
 
 
 @app.command("import")
 def import_(
-    context: typer.Context,
+    context: Context,
     file: Annotated[Path, Argument(metavar="FILE", help="An exported file; FILE.json must lie beside it.")],
-    json: Json = False,
 ) -> None:
     """Copy an image that was exported elsewhere to where launches look for it; its digest is checked."""
     from mlebench_console.engine import images
 
-    _say_files([images.import_image(file, images_folder(places_of(context)))], json=json)
+    _say_files(context, [images.import_image(file, images_folder(context.places))])
 
 
 @app.command()
-def files(context: typer.Context, json: Json = False) -> None:
+def files(context: Context) -> None:
     """List the images that were exported to or imported as a file."""
     from mlebench_console.engine import images
 
-    _say_files(images.exported(images_folder(places_of(context))), json=json)
+    _say_files(context, images.exported(images_folder(context.places)))
 
 
-def _say_files(found: list[ImageFile], *, json: bool) -> None:
-    say_records(
+def _say_files(context: Context, found: list[ImageFile]) -> None:
+    context.say_records(
         ("image", "sha256", "size", "file"),
         found,
         lambda one: (one.name, one.sha256[:12], wording.size(one.bytes), str(one.path)),
-        json=json,
         right=("size",),
         nothing="no images are there as files; make one: mlebench-console images export AGENT",
     )
 
 
-def _say_images(found: list[Image], *, json: bool) -> None:
-    say_records(
+def _say_images(context: Context, found: list[Image]) -> None:
+    context.say_records(
         ("image", "digest", "size", "created"),
         found,
         lambda one: (
@@ -195,7 +189,6 @@ def _say_images(found: list[Image], *, json: bool) -> None:
             wording.size(one.bytes),
             one.created[:19],
         ),
-        json=json,
         right=("size",),
         nothing="no images yet; build them: mlebench-console images build",
     )

@@ -8,23 +8,23 @@ import typer
 from typer import Argument
 
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import Json, new_group, places_of
-from mlebench_console.console.cli.output import say, say_checks, say_json, say_records
+from mlebench_console.console.cli.common import Context, new_group
+from mlebench_console.console.cli.output import say, say_checks, say_json
 
 app = new_group("List and check placements: this host, and the profiles of a batch system.")
 
 
 @app.command("list")
-def list_(context: typer.Context, json: Json = False) -> None:
+def list_(context: Context) -> None:
     """List this host and every profile of config.toml, with our runs there; asks Slurm once."""
     from mlebench_console.engine.placements.checks import known_placements
 
-    found = known_placements(places_of(context))
+    found = known_placements(context.places)
 
     def number(value: int | None) -> str:
         return wording.UNKNOWN if value is None else f"{value:,}"
 
-    say_records(
+    context.say_records(
         ("placement", "partition", "account", "qos", "running", "waiting", "room", "of", "runtime", "usable"),
         found,
         lambda one: (
@@ -35,28 +35,30 @@ def list_(context: typer.Context, json: Json = False) -> None:
             one.runtime,
             "yes" if one.answers else f"no: {one.problem}",
         ),
-        json=json,
         right=("running", "waiting", "room", "of"),
     )
-    steps = () if json else dict.fromkeys(one.next_step for one in found if not one.answers and one.next_step)
+    steps = (
+        ()
+        if context.json
+        else dict.fromkeys(one.next_step for one in found if not one.answers and one.next_step)
+    )
     for step in steps:
         say(step)
 
 
 @app.command()
 def check(
-    context: typer.Context,
+    context: Context,
     placement: Annotated[
         str, Argument(metavar="[NAME]", help="here, slurm, or slurm:PROFILE for another profile.")
     ] = "slurm",
-    json: Json = False,
 ) -> None:
     """Check everything that jobs of a placement need, without submitting one; exit code 1 if something is missing."""
     from mlebench_console.engine.placements.checks import check_placement
 
-    found = tuple(check_placement(places_of(context), placement))
+    found = tuple(check_placement(context.places, placement))
     is_good = all(one.allows_work for one in found)
-    if json:
+    if context.json:
         say_json({"placement": placement, "good": is_good, "checks": [one.document() for one in found]})
     else:
         say_checks(found)

@@ -13,8 +13,8 @@ import typer
 from typer import Argument, Option
 
 from mlebench_console.competitions import registry
-from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import copy_to_clipboard, say, say_json, say_on_stderr, say_result
+from mlebench_console.console.cli.common import Context, new_app, new_group
+from mlebench_console.console.cli.output import copy_to_clipboard, say, say_json, say_on_stderr
 from mlebench_console.console.cli.results.scoreboard import ExperimentId, Pad, Source, evidence_for
 from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.export import (
@@ -55,7 +55,7 @@ Splits = Annotated[
 
 @export_app.command("row")
 def export_row(
-    context: typer.Context,
+    context: Context,
     source: Source,
     form: Annotated[RowFormat, Option("--format", help="The format to write.")] = RowFormat.MARKDOWN,
     output: Annotated[
@@ -71,7 +71,6 @@ def export_row(
     date: Date = "",
     source_code: SourceCode = None,
     reports: ReportsPublic = None,
-    json: Json = False,
 ) -> None:
     """Write a row with the leaderboard's headings, and the conditions behind it."""
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
@@ -87,21 +86,21 @@ def export_row(
         copy_to_clipboard(text)
     if output is not None:
         _write_file(output, text)
-    if json:
+    if context.json:
         say_json(row_document(row, disclosure))
     elif output is not None:
-        _say_written((output,), json=False)
+        _say_written(context, (output,))
     elif not to_clipboard:
         say(text.rstrip("\n"))
     if row.conflict:
         raise typer.Exit(UsageProblem.exit_code)
-    if not json:
+    if not context.json:
         _complain_of(shortcomings(row, disclosure))
 
 
 @export_app.command("bundle")
 def export_bundle(
-    context: typer.Context,
+    context: Context,
     source: Source,
     folder: Annotated[Path, Argument(metavar="DIR", help="The new folder.")],
     experiment_id: ExperimentId = None,
@@ -113,29 +112,27 @@ def export_bundle(
     date: Date = "",
     source_code: SourceCode = None,
     reports: ReportsPublic = True,
-    json: Json = False,
 ) -> None:
     """Write reports by seed, the row, checksums, and of own runs audit trails and submissions into a new folder."""
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
     if with_files and evidence.table != "own":
         raise UsageProblem(f"there are no files of {evidence.name} here", "it was imported as reports")
     row = _described(row_of(evidence, pad_missing=pad), date, source_code=source_code, reports=reports)
-    state_dir = places_of(context).state_dir
+    state_dir = context.places.state_dir
     manifest = write_bundle(
         folder, evidence, row, now=time.time(), with_files=with_files, state_dir=state_dir
     )
     text = f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads"
-    say_result({"folder": str(manifest.parent), "manifest": str(manifest)}, text, json=json)
+    context.say_result({"folder": str(manifest.parent), "manifest": str(manifest)}, text)
 
 
 @export_app.command("runs")
 def export_runs(
-    context: typer.Context,
+    context: Context,
     source: Source,
     folder: Annotated[Path, Argument(metavar="DIR", help="The new folder of run groups.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
-    json: Json = False,
 ) -> None:
     """Write own runs as MLE-bench's run groups: one for each seed, with submissions, logs, code and reports."""
     evidence = evidence_for(context, [source], experiment_id)
@@ -146,12 +143,12 @@ def export_runs(
     with writing(folder):
         runs, groups = write_runs(folder, evidence, pad_missing=pad, now=time.time(), with_files=True)
     text = f"{runs} runs in {groups} run groups in {folder}"
-    say_result({"folder": str(folder), "runs": runs, "groups": groups}, text, json=json)
+    context.say_result({"folder": str(folder), "runs": runs, "groups": groups}, text)
 
 
 @export_app.command("plots")
 def export_plots(
-    context: typer.Context,
+    context: Context,
     source: Source,
     folder: Annotated[Path, Argument(metavar="DIR", help="Where to write the files.")],
     form: Annotated[
@@ -159,7 +156,6 @@ def export_plots(
     ] = "svg",
     experiment_id: ExperimentId = None,
     pad: Pad = False,
-    json: Json = False,
 ) -> None:
     """Draw all plots for which there is data, as files."""
     from mlebench_console.engine.scoreboard.plots import picture, plots_of
@@ -173,17 +169,16 @@ def export_plots(
         folder.mkdir(parents=True, exist_ok=True)
     for path, content in drawn.items():
         _write_file(path, content)
-    _say_written(tuple(drawn), json=json)
+    _say_written(context, tuple(drawn))
 
 
 @report_app.command()
 def report(
-    context: typer.Context,
+    context: Context,
     source: Source,
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Where to write the page.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
-    json: Json = False,
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
     from mlebench_console.console.nouns.need import need_text
@@ -195,19 +190,19 @@ def report(
 
     evidence = evidence_for(context, [source], experiment_id)
     row = row_of(evidence, pad_missing=pad)
-    places = places_of(context)
+    places = context.places
     published, prices = published_rows(places.state_dir), read_table(places.config_file, Prices)
     timeline, now = None, time.time()
     texts: list[str] = []
     if evidence.sweep_ids:
-        with reading_state(context) as database:
+        with context.reading_state() as database:
             chosen = [sweeps.get(database, name) for name in evidence.sweep_ids]
             timeline = read_timeline(database, chosen, now)
             needed = needs(read_needs(database), status(places), now).of_sweeps(evidence.sweep_ids)
             texts = [need_text(need, now) for need in needed]
     page = page_of(evidence, row, published=published, prices=prices, timeline=timeline, needs=texts)
     _write_file(output, page)
-    _say_written((output,), json=json)
+    _say_written(context, (output,))
 
 
 def _described(row: Row, date: str, *, source_code: bool | None, reports: bool | None) -> Row:
@@ -239,7 +234,7 @@ def _write_file(path: Path, content: str | bytes) -> None:
         write_bytes(path, content.encode() if isinstance(content, str) else content)
 
 
-def _say_written(paths: Sequence[Path], *, json: bool) -> None:
+def _say_written(context: Context, paths: Sequence[Path]) -> None:
     """Print the names of the written files."""
     names = [str(path) for path in paths]
-    say_result({"files": names}, *(f"written to {name}" for name in names), json=json)
+    context.say_result({"files": names}, *(f"written to {name}" for name in names))

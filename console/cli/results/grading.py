@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import (
-    CompetitionId,
-    DataDir,
-    EditionFlag,
-    Json,
-    data_dir_of,
-    new_app,
-)
-from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_result, say_wrapped
+from mlebench_console.console.cli.common import CompetitionId, Context, DataDir, EditionFlag, new_app
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_wrapped
 from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
@@ -35,32 +27,24 @@ sample_app = new_app()
 validate_app = new_app()
 
 
-def _on_one_file(command: Callable[[Path, str, Path, Edition, bool], None]) -> Callable[..., None]:
-    """Give a command the arguments of the commands for one submission."""
-
-    def run(
-        context: typer.Context,
-        submission: Annotated[Path, Argument(metavar="SUBMISSION", help="The submission's CSV file.")],
-        competition_id: CompetitionId,
-        data_dir: DataDir = None,
-        edition: EditionFlag = "v1",
-        json: Json = False,
-    ) -> None:
-        command(submission, competition_id, data_dir_of(context, data_dir), edition, json)
-
-    run.__doc__ = command.__doc__
-    return run
+SubmissionFile = Annotated[Path, Argument(metavar="SUBMISSION", help="The submission's CSV file.")]
 
 
 @sample_app.command()
-@_on_one_file
-def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
+def grade_sample(
+    context: Context,
+    submission: SubmissionFile,
+    competition_id: CompetitionId,
+    data_dir: DataDir = None,
+    edition: EditionFlag = "v1",
+) -> None:
     """Grade one submission file. An invalid or missing one is a result too: exit code 0."""
     from mlebench_console import grade_submission
 
     _require_readable(submission, missing_ok=True)
-    report = grade_submission(submission, competition_id, data_dir=data_dir, edition=edition)
-    if json:
+    base = context.data_dir(data_dir)
+    report = grade_submission(submission, competition_id, data_dir=base, edition=edition)
+    if context.json:
         say_json(report.to_dict(extended=True))
     else:
         for line in _report_text(report).splitlines():
@@ -68,27 +52,37 @@ def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition:
 
 
 @validate_app.command()
-@_on_one_file
-def validate(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
+def validate(
+    context: Context,
+    submission: SubmissionFile,
+    competition_id: CompetitionId,
+    data_dir: DataDir = None,
+    edition: EditionFlag = "v1",
+) -> None:
     """Check whether a submission has the right form, as agents can while they work; exit code 1 if not."""
     from mlebench_console.competitions import grader
     from mlebench_console.engine.grading.grader import request_for
 
     _require_readable(submission)
     request = request_for(
-        submission, competition_id, data_dir=data_dir, edition=edition, follow_links=True, form_only=True
+        submission,
+        competition_id,
+        data_dir=context.data_dir(data_dir),
+        edition=edition,
+        follow_links=True,
+        form_only=True,
     )
     found = grader.grade(request)
     is_valid = found.outcome == "scored"
     document = {"competition_id": competition_id, "valid": is_valid, "message": found.message}
-    say_result(document, "valid" if is_valid else f"not valid: {found.message}", json=json)
+    context.say_result(document, "valid" if is_valid else f"not valid: {found.message}")
     if not is_valid:
         raise typer.Exit(1)
 
 
 @app.command()
 def grade(
-    context: typer.Context,
+    context: Context,
     submission: Annotated[
         Path, Option(metavar="JSONL", help="A JSONL file as in MLE-bench, one object per line.")
     ],
@@ -99,7 +93,6 @@ def grade(
         int | None,
         Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
     ] = None,
-    json: Json = False,
 ) -> None:
     """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) does not stop the others."""
     from mlebench_console.engine.grading.batch import batch_document, grade_many, write_batch_report
@@ -108,7 +101,7 @@ def grade(
     lines = read_submissions(submission)
     reports = grade_many(
         lines,
-        data_dir=data_dir_of(context, data_dir),
+        data_dir=context.data_dir(data_dir),
         edition=edition,
         at_once=at_once,
         on_graded=partial(_show, len(lines)),
@@ -117,7 +110,7 @@ def grade(
     ungraded = [report for report in reports if report.outcome in ("not_prepared", "not_graded")]
     for problem in dict.fromkeys(report.message for report in ungraded):
         say_on_stderr(problem)
-    if json:
+    if context.json:
         say_json(batch_document(reports) | {"report_path": str(path)})
     else:
         _say_counts(reports, path)
@@ -189,6 +182,7 @@ def _say_counts(reports: Sequence[Report], path: Path) -> None:
 
 @make_submission_app.command()
 def make_submission(
+    context: Context,
     metadata: Annotated[Path, Option(metavar="FILE", help="The group's metadata.json, or its folder.")],
     output: Annotated[Path, Option(metavar="JSONL", help="Where to write the list.")] = Path(
         "submission.jsonl"
@@ -199,7 +193,6 @@ def make_submission(
     rel_code_path: Annotated[
         str, Option(metavar="PATH", help="The path of a run's code in its folder.")
     ] = "code/train.py",
-    json: Json = False,
 ) -> None:
     """List a run group's submissions in a JSONL file for 'grade'; missing files of a run are null."""
     from mlebench_console.engine.rungroups import read_group, submissions_of, write_submissions
@@ -208,4 +201,4 @@ def make_submission(
     write_submissions(output, lines)
     present = sum(line.submission_path is not None for line in lines)
     text = f"{len(lines)} runs, {present} with a submission, in {output}"
-    say_result([asdict(line) for line in lines], text, json=json)
+    context.say_result([asdict(line) for line in lines], text)

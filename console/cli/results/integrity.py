@@ -18,25 +18,8 @@ from typer import Argument, Option
 
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import edition_named
-from mlebench_console.console.cli.common import (
-    CompetitionIds,
-    DataDir,
-    EditionFlag,
-    Json,
-    data_dir_of,
-    new_group,
-    perform,
-    places_of,
-    reading_state,
-)
-from mlebench_console.console.cli.output import (
-    say,
-    say_json,
-    say_on_stderr,
-    say_result,
-    say_texts,
-    show_count,
-)
+from mlebench_console.console.cli.common import CompetitionIds, Context, DataDir, EditionFlag, new_group
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.problems import UsageProblem, writing
@@ -76,7 +59,7 @@ _AT_ONCE = 25
 
 @app.command("run")
 def look(
-    context: typer.Context,
+    context: Context,
     experiment: Source = None,
     runs: Runs = None,
     layer: Annotated[
@@ -84,14 +67,13 @@ def look(
     ] = None,
     again: Annotated[bool, Option(help="Search also runs that were searched and have not changed.")] = False,
     kernels_dir: KernelsDir = None,
-    json: Json = False,
 ) -> None:
     """Search runs for signs of cheating; may be interrupted, as runs searched before are skipped."""
     from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.integrity import facts, plagiarism
     from mlebench_console.engine.integrity.material import examined_runs
 
-    own = places_of(context)
+    own = context.places
     layers = layer or [Layer.FACTS, Layer.PLAGIARISM]
     if Layer.JUDGE in layers:
         raise UsageProblem(f"the layer {Layer.JUDGE} needs a model", "", "Use 'integrity judge --model'.")
@@ -107,13 +89,13 @@ def look(
         if Layer.PLAGIARISM in layers:
             compared = plagiarism.examine(chosen, others, known, clock, _kernels_dir(context, kernels_dir))
             take_in(places, compared, len(chosen), Layer.PLAGIARISM)
-    with reading_state(context) as database:
-        _say_all(database, wanted, json=json)
+    with context.reading_state() as database:
+        _say_all(context, database, wanted)
 
 
 @app.command()
 def judge(
-    context: typer.Context,
+    context: Context,
     experiment: Source = None,
     runs: Runs = None,
     model: Model = "",
@@ -134,7 +116,6 @@ def judge(
             help="Write also the CSV and the summary that MLE-bench's rule violation detector writes.",
         ),
     ] = None,
-    json: Json = False,
 ) -> None:
     """Ask a model whether runs broke rules: answers typed in, models of others called, resources not given.
 
@@ -146,7 +127,7 @@ def judge(
     from mlebench_console.engine.integrity.judge import QUESTIONS, Judge, read_questions
     from mlebench_console.engine.integrity.material import examined_runs
 
-    own = places_of(context)
+    own = context.places
     endpoint = _endpoint(context, model, budget, jobs)
     asked = (*QUESTIONS, *(() if questions is None else read_questions(questions)))
     judge = Judge(endpoint, asked)
@@ -177,19 +158,19 @@ def judge(
         new_results = judged_runs.examine(found, judge, SystemClock())
         take_in(places, new_results, len(found), Layer.JUDGE, at_once=judged_runs.AT_ONCE)
     _say_spent(endpoint)
-    with reading_state(context) as database:
+    with context.reading_state() as database:
         if mlebench_format is not None:
             results = integrity.of_runs(database, wanted)
             paths = judged_runs.write_mlebench_format(
                 mlebench_format, chosen, results, asked, SystemClock().now()
             )
             say_on_stderr(f"written: {', '.join(map(str, paths))}")
-        _say_all(database, wanted, json=json)
+        _say_all(context, database, wanted)
 
 
 @app.command()
 def familiarity(
-    context: typer.Context,
+    context: Context,
     model: Model = "",
     experiment: Annotated[
         str | None, Option(metavar="SOURCE", help="Whose results are compared with familiarity.")
@@ -205,7 +186,6 @@ def familiarity(
     budget: Budget = None,
     jobs: Jobs = 4,
     yes: Yes = False,
-    json: Json = False,
 ) -> None:
     """Measure how well a model knows the texts of competitions, and whether results are better where it does.
 
@@ -221,7 +201,7 @@ def familiarity(
     form = "" if plot is None else plot.suffix.removeprefix(".")
     if plot is not None and form not in plots.FORMS:
         raise UsageProblem(f"{plot} can't be drawn", "", f"Its name must end with {', '.join(plots.FORMS)}.")
-    base = data_dir_of(context, data_dir)
+    base = context.data_dir(data_dir)
     evidence = None if experiment is None else evidence_for(context, [experiment])
     if evidence is not None:
         edition = edition_named(evidence.conditions.edition)
@@ -247,7 +227,7 @@ def familiarity(
         with writing(plot):
             plot.write_bytes(drawn)
     _say_spent(endpoint)
-    if json:
+    if context.json:
         say_json(
             {
                 "model": str(endpoint.model),
@@ -291,18 +271,16 @@ def familiarity(
         say("\nfewer than three competitions have both, so that nothing can be said of a correlation")
 
 
-def _endpoint(context: typer.Context, model: str, budget: float | None, jobs: int) -> Endpoint:
+def _endpoint(context: Context, model: str, budget: float | None, jobs: int) -> Endpoint:
     """Return the endpoint that a command names, with the operator's key."""
     from mlebench_console.engine.integrity.endpoint import Endpoint, model_named
     from mlebench_console.engine.integrity.judged_runs import ANSWERS
-    from mlebench_console.engine.providers import model_prices
 
     if not model:
         raise UsageProblem("which model?", "", "Give --model PROVIDER/MODEL, such as openai/gpt-4o-mini.")
-    own = places_of(context)
+    own = context.places
     chosen = model_named(model, own.config_file, os.environ)
-    prices = model_prices(own.config_file)
-    return Endpoint(chosen, prices, own.state_dir / ANSWERS, budget=budget, jobs=jobs)
+    return Endpoint(chosen, context.prices, own.state_dir / ANSWERS, budget=budget, jobs=jobs)
 
 
 def _agree_to_cost(
@@ -331,37 +309,35 @@ def _say_spent(endpoint: Endpoint) -> None:
 
 
 @app.command()
-def show(context: typer.Context, experiment: Source = None, runs: Runs = None, json: Json = False) -> None:
+def show(context: Context, experiment: Source = None, runs: Runs = None) -> None:
     """Show the findings, gravest first; for a single run with the passages and figures behind them."""
-    with reading_state(context) as database:
-        _say_all(database, run_ids_of(database, experiment, runs), json=json)
+    with context.reading_state() as database:
+        _say_all(context, database, run_ids_of(database, experiment, runs))
 
 
 @app.command()
 def review(
-    context: typer.Context,
+    context: Context,
     run_id: Annotated[int, Argument(metavar="RUN", help="The run's number.")],
     finding: Annotated[str, Argument(metavar="FINDING", help="The finding's key, as 'show' names it.")],
     reason: Annotated[str, Option(metavar="TEXT", help="Why; it is disclosed in the row.")],
     cleared: Annotated[
         bool, Option("--clear/--confirm", help="Whether the finding is harmless, or confirmed.")
     ] = True,
-    json: Json = False,
 ) -> None:
     """Clear or confirm a finding, with a reason that is kept and disclosed."""
     from mlebench_console.console.actions import integrity
 
     action = integrity.review(run_id, finding, cleared=cleared, reason=reason)
-    perform(context, action, json=json, starting=True)
+    context.perform(action, starting=True)
 
 
 @kernels_app.command("fetch")
 def fetch_kernels(
-    context: typer.Context,
+    context: Context,
     competition_id: CompetitionIds = None,
     again: Annotated[bool, Option(help="Try again to download those that could not be downloaded.")] = False,
     kernels_dir: KernelsDir = None,
-    json: Json = False,
 ) -> None:
     """Download public kernels with your own Kaggle account; those already here are skipped."""
     from mlebench_console.engine.integrity.kernels import fetch, known_kernels
@@ -378,15 +354,12 @@ def fetch_kernels(
             tell(min(done, total), total)
     listed = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
     text = f"{listed or 'nothing was missing'}; in {folder}, for yourself: their licences are their authors'"
-    say_result({"folder": str(folder), "fetched": dict(outcomes)}, text, json=json)
+    context.say_result({"folder": str(folder), "fetched": dict(outcomes)}, text)
 
 
 @kernels_app.command("list")
 def list_kernels(
-    context: typer.Context,
-    competition_id: CompetitionIds = None,
-    kernels_dir: KernelsDir = None,
-    json: Json = False,
+    context: Context, competition_id: CompetitionIds = None, kernels_dir: KernelsDir = None
 ) -> None:
     """List how many kernels of each competition are known, and how many are downloaded."""
     from mlebench_console.engine.integrity.kernels import KernelOutcome, fetched, known_kernels
@@ -396,17 +369,17 @@ def list_kernels(
     for name in _competitions_with_kernels(competition_id):
         outcomes = [one.outcome for one in fetched(folder, name).values()]
         rows.append((name, len(known_kernels()[name]), outcomes.count(KernelOutcome.OK)))
-    if json:
+    if context.json:
         say_json([{"competition_id": name, "known": known, "here": here} for name, known, here in rows])
         return
     texts = [(name, str(known), str(here)) for name, known, here in rows]
     say_texts(("competition", "known", "here"), texts, right=("known", "here"))
 
 
-def _kernels_dir(context: typer.Context, given: Path | None) -> Path:
+def _kernels_dir(context: Context, given: Path | None) -> Path:
     from mlebench_console.engine.integrity.kernels import FOLDER
 
-    return given.expanduser().absolute() if given is not None else places_of(context).data_dir / FOLDER
+    return given.expanduser().absolute() if given is not None else context.places.data_dir / FOLDER
 
 
 def _competitions_with_kernels(chosen: Collection[str] | None) -> list[str]:
@@ -476,12 +449,12 @@ def take_in(
     tell(total, total)
 
 
-def _say_all(database: Database, run_ids: Collection[int], *, json: bool) -> None:
+def _say_all(context: Context, database: Database, run_ids: Collection[int]) -> None:
 
     known = integrity.of_runs(database, run_ids)
     found = sorted(known.values(), key=lambda one: (-one.severity.rank, one.run_id))
     members = {one.run_id: runs.get(database, one.run_id) for one in found}
-    if json:
+    if context.json:
         say_json([_document(one, members[one.run_id]) for one in found])
         return
     if len(found) == 1:

@@ -7,20 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
 from typer import Argument, Option
 
 from mlebench_console.competitions import registry
-from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
-from mlebench_console.console.cli.output import (
-    say,
-    say_json,
-    say_on_stderr,
-    say_result,
-    say_rows,
-    say_texts,
-    say_wrapped,
-)
+from mlebench_console.console.cli.common import Context, new_app, new_group
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_rows, say_texts, say_wrapped
 from mlebench_console.engine.settings import Prices, read_table
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import database
@@ -58,21 +49,17 @@ _WIDE_ENOUGH = 110
 By = Literal["split", "category", "competition"]
 
 
-def evidence_for(
-    context: typer.Context, sources: Sequence[str], experiment_id: str | None = None
-) -> Evidence:
+def evidence_for(context: Context, sources: Sequence[str], experiment_id: str | None = None) -> Evidence:
     """Load the evidence that the sources of a command name."""
-    from mlebench_console.engine.providers import model_prices
     from mlebench_console.engine.scoreboard.reports import load_evidence
 
-    places = places_of(context)
-    prices = model_prices(places.config_file)
-    return load_evidence(sources, state_dir=places.state_dir, experiment_id=experiment_id, prices=prices)
+    state_dir, prices = context.places.state_dir, context.prices
+    return load_evidence(sources, state_dir=state_dir, experiment_id=experiment_id, prices=prices)
 
 
 @scoreboard_app.command()
 def scoreboard(
-    context: typer.Context,
+    context: Context,
     pad: Annotated[bool, Option(help="Count missing and lost runs as no medal.")] = False,
     split: Annotated[
         list[str] | None, Option(metavar="NAME|FILE", help="An additional column; repeatable.")
@@ -81,25 +68,23 @@ def scoreboard(
         Literal["all", "low", "medium", "high"], Option(help="The column to sort the published rows by.")
     ] = "all",
     own_only: Annotated[bool, Option("--own", help="Only own and imported experiments.")] = False,
-    json: Json = False,
 ) -> None:
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
     from mlebench_console.console.nouns.scoreboard import SCOREBOARD_ROW, split_field
     from mlebench_console.console.views import scoreboard as view
-    from mlebench_console.engine.providers import model_prices
     from mlebench_console.engine.scoreboard.aggregation import row_of
     from mlebench_console.engine.scoreboard.model import COLUMNS
     from mlebench_console.engine.scoreboard.own_runs import own_evidence
     from mlebench_console.engine.scoreboard.published import published_rows
     from mlebench_console.engine.scoreboard.reports import imported_evidence
 
-    places = places_of(context)
+    places = context.places
     state_dir = places.state_dir
     user_splits = {name: registry.read_split(name) for name in split or []}
     found: tuple[Evidence, ...] = ()
     if database.exists(state_dir):
-        with reading_state(context) as opened:
-            found = own_evidence(opened, model_prices(places.config_file))
+        with context.reading_state() as opened:
+            found = own_evidence(opened, context.prices)
     own = [
         row_of(one, pad_missing=pad, user_splits=user_splits)
         for one in (*found, *imported_evidence(state_dir))
@@ -110,7 +95,7 @@ def scoreboard(
         return row.table != "main", 1.0 if cell is None else -cell.mean
 
     published = [] if own_only else sorted(published_rows(state_dir), key=rank)
-    if json:
+    if context.json:
         say_json([SCOREBOARD_ROW.document(row, 0.0) for row in (*own, *published)])
         return
     splits = " ".join(COLUMNS)
@@ -132,7 +117,7 @@ def scoreboard(
 
 @aggregate_app.command()
 def aggregate(
-    context: typer.Context,
+    context: Context,
     sources: Sources,
     experiment_id: ExperimentId = None,
     split: Annotated[
@@ -142,7 +127,6 @@ def aggregate(
     pad: Pad = False,
     num_seeds: Annotated[int, Option(metavar="N", help="How many seeds to take; -1 for all.", min=-1)] = -1,
     by: Annotated[By, Option(help="How to break the row down.")] = "split",
-    json: Json = False,
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
     from mlebench_console.console.nouns.scoreboard import COSTS
@@ -152,7 +136,7 @@ def aggregate(
     evidence = evidence_for(context, sources, experiment_id)
     lines = _aggregated(evidence, split, by, pad=pad, seeds=num_seeds)
     edition = evidence.conditions.edition
-    if json:
+    if context.json:
         say_json(
             {
                 "name": evidence.name,
@@ -238,14 +222,13 @@ def _aggregated(
 
 @compare_app.command()
 def compare(
-    context: typer.Context,
+    context: Context,
     first: Source,
     second: Source,
     measure: Annotated[
         str, Option(metavar="NAME", help="What to compare: any_medal, gold, above_median, valid, ...")
     ] = "any_medal",
     everything: Annotated[bool, Option(help="Also competitions without a difference.")] = False,
-    json: Json = False,
 ) -> None:
     """Compare two experiments by competition, with an exact permutation test and the competitions that decide."""
     from mlebench_console.console.nouns.comparison import DIFFERENCE, DUEL
@@ -257,7 +240,7 @@ def compare(
         raise UsageProblem(f"there is no measure '{measure}'", "", f"Choose one of {', '.join(Measure)}.")
     chosen = evidence_for(context, [first]), evidence_for(context, [second])
     found = compare_evidence(*chosen, measure=Measure(measure))
-    if json:
+    if context.json:
         say_json(asdict(found))
         return
     say(f"A {found.first} against B {found.second}, {found.measure.words}, paired by competition")
@@ -282,7 +265,7 @@ def compare(
 
 @insight_app.command()
 def insight(
-    context: typer.Context,
+    context: Context,
     sources: Sources,
     experiment_id: ExperimentId = None,
     run_hour: Annotated[
@@ -293,20 +276,19 @@ def insight(
         float | None,
         Option(min=0, metavar="PRICE", help="What an hour of a GPU costs, instead of [prices] gpu_hour."),
     ] = None,
-    json: Json = False,
 ) -> None:
     """Show what an experiment says beyond its row: pass@k, shorter limits, endings, noise, effort, flags."""
     from mlebench_console.engine.scoreboard.insight import insight_of
 
     evidence = evidence_for(context, sources, experiment_id)
-    known = read_table(places_of(context).config_file, Prices)
+    known = read_table(context.places.config_file, Prices)
     prices = Prices(
         known.run_hour if run_hour is None else run_hour,
         known.gpu_hour if gpu_hour is None else gpu_hour,
         known.currency,
     )
     found = insight_of(evidence, prices)
-    if json:
+    if context.json:
         say_json({"name": evidence.name, **found.document()})
         return
     for part in found.endings:
@@ -325,7 +307,7 @@ def insight(
 
 @import_app.command("reports")
 def import_reports(
-    context: typer.Context,
+    context: Context,
     name: Annotated[str, Argument(metavar="NAME", help="Its name on the scoreboard.")],
     paths: Annotated[
         list[Path], Argument(metavar="PATH...", help="Grading reports, a runs folder, a bundle, or a table.")
@@ -336,49 +318,43 @@ def import_reports(
     hours: Annotated[float | None, Option(min=0, help="The time limit of its runs.")] = None,
     hardware: Annotated[str, Option(metavar="TEXT", help="What its runs were given.")] = "",
     replace: Annotated[bool, Option(help="Replace an import of that name.")] = False,
-    json: Json = False,
 ) -> None:
     """Put an experiment on the scoreboard from its grading reports, which are copied."""
     from mlebench_console.engine.scoreboard import reports
 
     found = reports.report_files(paths, experiment_id)
     about = reports.About(name, agent, llms, hours, hardware)
-    evidence = reports.import_reports(places_of(context).state_dir, found, about, replace=replace)
+    evidence = reports.import_reports(context.places.state_dir, found, about, replace=replace)
     count = len(evidence.competitions)
     for text in filter(None, (evidence.note, reports.about_ungraded(paths))):
         say_on_stderr(text)
     told = {"name": name, "results": len(evidence.trials), "competitions": count, "files": len(found)}
-    say_result(
+    context.say_result(
         told | {"conflict": evidence.conflict},
         f"{name}: {len(evidence.trials)} results of {count} competitions from {len(found)} files",
         *([f"it does not make a row: {evidence.conflict}"] if evidence.conflict else []),
-        json=json,
     )
 
 
 @import_app.command("remove")
 def remove_import(
-    context: typer.Context,
-    name: Annotated[str, Argument(metavar="NAME", help="Which import.")],
-    json: Json = False,
+    context: Context, name: Annotated[str, Argument(metavar="NAME", help="Which import.")]
 ) -> None:
     """Remove an imported experiment from the scoreboard; own runs are not changed."""
     from mlebench_console.engine.scoreboard import reports
 
-    reports.remove_import(places_of(context).state_dir, name)
-    say_result({"name": name}, f"{name} is no longer on the scoreboard", json=json)
+    reports.remove_import(context.places.state_dir, name)
+    context.say_result({"name": name}, f"{name} is no longer on the scoreboard")
 
 
 @import_app.command("published")
 def import_published(
-    context: typer.Context,
-    path: Annotated[Path, Argument(metavar="CSV", help="A table like the built-in one.")],
-    json: Json = False,
+    context: Context, path: Annotated[Path, Argument(metavar="CSV", help="A table like the built-in one.")]
 ) -> None:
     """Replace the built-in table of published rows by a newer one."""
     from mlebench_console.engine.scoreboard.published import update_published
 
-    rows = update_published(places_of(context).state_dir, path)
+    rows = update_published(context.places.state_dir, path)
     newest = max(row.date for row in rows)
     text = f"{len(rows)} published rows, the newest of {newest}"
-    say_result({"rows": len(rows), "newest": newest}, text, json=json)
+    context.say_result({"rows": len(rows), "newest": newest}, text)

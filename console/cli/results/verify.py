@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from mlebench_console.console.cli.common import DataDir, Json, data_dir_of, new_group
+from mlebench_console.console.cli.common import Context, DataDir, new_group
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr
 
 app = new_group("Check a bundle: its files, its scores, its row.")
@@ -18,21 +18,20 @@ app = new_group("Check a bundle: its files, its scores, its row.")
 
 @app.command()
 def bundle(
-    context: typer.Context,
+    context: Context,
     folder: Annotated[Path, Argument(metavar="DIR", help="The bundle's folder.")],
     data_dir: DataDir = None,
     at_once: Annotated[
         int | None,
         Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
     ] = None,
-    json: Json = False,
 ) -> None:
     """Grade its submissions again with the data prepared here, and compute its row; exit code 1 on differences."""
     from mlebench_console.engine.scoreboard.audit import DifferenceKind
     from mlebench_console.engine.scoreboard.verification import verify
 
-    found = verify(folder, data_dir_of(context, data_dir), at_once=at_once or os.cpu_count() or 1)
-    if json:
+    found = verify(folder, context.data_dir(data_dir), at_once=at_once or os.cpu_count() or 1)
+    if context.json:
         say_json(found.document())
     else:
         row_differs = any(one.kind is DifferenceKind.ROW for one in found.differences)
