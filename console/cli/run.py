@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from mlebench_console.environment.runner.code_snapshots import KeptFile
 
 # The fields of runs in a list of one sweep's, and of any.
-IN_SWEEP = "run competition seed state score took idle attempts why notes"
-IN_ALL = IN_SWEEP.replace("run", "run sweep", 1)
+_OF_RUNS = "competition seed state score took idle attempts why notes"
+IN_SWEEP, IN_ALL = f"run {_OF_RUNS}", f"run sweep {_OF_RUNS}"
 app = new_group("List, follow, retry, stop and classify runs, and the causes of failures.")
 
 RunNames = Annotated[list[str], Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from mlebench_console.engine.needs.needs import NeedFacts, Needs
     from mlebench_console.engine.needs.standing import SweepStanding
 
-# The fields of sweeps in a list.
-SWEEPS = (
-    "sweep agent state total queued live finished failed retrying stopped medals ends created result notes"
-)
+# The fields of sweeps in a list, and of one whose medals stand below it.
+_COUNTS, _ENDS = "total queued live finished failed retrying stopped", "ends created result notes"
+SWEEPS, ONE_SWEEP = f"sweep agent state {_COUNTS} medals {_ENDS}", f"sweep agent state {_COUNTS} {_ENDS}"
 app = new_app()
 watch_app = new_app()
 

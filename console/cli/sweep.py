@@ -41,7 +41,7 @@ from mlebench_console.console.cli.run import (
     say_notes,
     write_note,
 )
-from mlebench_console.console.cli.status import SWEEPS, spec_text
+from mlebench_console.console.cli.status import ONE_SWEEP, SWEEPS, spec_text
 from mlebench_console.engine.control import ask, status
 from mlebench_console.engine.options.sweep import OPTIONS, SweepOptions
 from mlebench_console.engine.options.sweep import Option as SweepOption
@@ -317,7 +317,7 @@ def show(
             }
         )
         return
-    say_rows(SWEEP.columns(SWEEPS.replace(" medals", "")), [listed])
+    say_rows(SWEEP.columns(ONE_SWEEP), [listed])
     say(wording.medals(line.interim, line.any_medal, "±")[0])
     say_notes(sweep)
     for one in shared:
