@@ -146,9 +146,9 @@ class Database:
             yield
         except OverflowError as error:
             raise UsageProblem("a number has too many digits", "expected at most 18") from error
-        except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-            if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
-                raise
+        except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+            raise
+        except sqlite3.DatabaseError as error:
             raise _explain(error, self.path) from error
 
 
@@ -301,23 +301,18 @@ def _existing_ancestor(path: Path) -> Path:
 
 
 def _explain(error: sqlite3.Error, path: Path) -> UnusableState:
-    text = str(error)
-    if "locked" in text or "busy" in text:
-        return UnusableState(
-            f"{path} is locked",
-            "another program holds it",
-            "See who has it open with 'fuser' and try again.",
-        )
-    if "malformed" in text or "not a database" in text:
-        return UnusableState(
-            f"{path} is damaged",
-            text,
-            "Move it away and restore it from a backup; run folders are not affected.",
-        )
-    if "full" in text:
-        return UnusableState(f"{path} can't be written", "the disk is full", "Free some space and try again.")
-    if "readonly" in text or "unable to open" in text:
-        return UnusableState(
-            f"{path} can't be opened", text, "Check the rights on the file and its directory."
-        )
-    return UnusableState(f"{path} can't be used", text)
+    """Return what an error means for an operator, by SQLite's code, which errors of Python itself lack."""
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            step = "See who has it open with 'fuser' and try again."
+            return UnusableState(f"{path} is locked", "another program holds it", step)
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            step = "Move it away and restore it from a backup; run folders are not affected."
+            return UnusableState(f"{path} is damaged", str(error), step)
+        case sqlite3.SQLITE_FULL:
+            step = "Free some space and try again."
+            return UnusableState(f"{path} can't be written", "the disk is full", step)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN:
+            step = "Check the rights on the file and its directory."
+            return UnusableState(f"{path} can't be opened", str(error), step)
+    return UnusableState(f"{path} can't be used", str(error))
