@@ -67,39 +67,12 @@ class FieldError(ValueError):
         self.known = tuple(known)
 
 
-@dataclass(frozen=True)
-class RecordField:
-    """A field of a record: its name in files, its type, and whether a file must have it."""
-
-    name: str
-    hint: Any
-    is_required: bool
-
-    @property
-    def expected(self) -> str:
-        """The allowed values, in words."""
-        return _in_words(self.hint)
-
-    @property
-    def record(self) -> type | None:
-        """The record type of its value, or of the elements of a list."""
-        parts = get_args(self.hint)
-        inner = parts[0] if get_origin(self.hint) is tuple else self.hint
-        return inner if isinstance(inner, type) and is_dataclass(inner) else None
-
-
 @cache
-def fields_of(record: type) -> Mapping[str, RecordField]:
-    """Return the fields of a record by name."""
-    hints = get_type_hints(record, include_extras=True)
-    return {
-        field.name: RecordField(
-            field.name,
-            hints[field.name],
-            field.default is MISSING and field.default_factory is MISSING,
-        )
-        for field in fields(record)
-    }
+def fields_of(record: type) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return the types of a record's fields by name, and the names of the fields that a file must have."""
+    known, hints = fields(record), get_type_hints(record, include_extras=True)
+    required = (one.name for one in known if one.default is MISSING and one.default_factory is MISSING)
+    return {one.name: hints[one.name] for one in known}, tuple(required)
 
 
 def read_fields(record: type[Record], values: Mapping[str, Any]) -> Record:
@@ -108,9 +81,8 @@ def read_fields(record: type[Record], values: Mapping[str, Any]) -> Record:
     Raises:
         FieldError: a field is unknown, missing or of the wrong type.
     """
-    known = fields_of(record)  # type: ignore[arg-type]  # a class can be hashed
-    hints = {name: field.hint for name, field in known.items()}
-    return record(**convert(hints, values, [name for name, field in known.items() if field.is_required]))
+    hints, required = fields_of(record)  # type: ignore[arg-type]  # a class can be hashed
+    return record(**convert(hints, values, required))
 
 
 @dataclass(frozen=True)
@@ -195,7 +167,7 @@ def convert(
     converted = {name: _converted(name, value, hints[name]) for name, value in values.items()}
     for name in required:
         if converted[name] == ():
-            raise FieldError(name, _in_words(hints[name]))
+            raise FieldError(name, in_words(hints[name]))
     return converted
 
 
@@ -210,9 +182,9 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
     try:
         found = msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        raise FieldError(name, _in_words(hint)) from error
+        raise FieldError(name, in_words(hint)) from error
     if holds_nul(found):
-        raise FieldError(name, f"{_in_words(hint)} without NUL characters")
+        raise FieldError(name, f"{in_words(hint)} without NUL characters")
     if isinstance(found, int | float):
         bounds = _bounds(hint)
         if bounds is not None and not bounds.allow(found):
@@ -251,8 +223,8 @@ def _bounds(hint: Any) -> Bounds | None:
     return hint.__metadata__[0] if get_origin(hint) is Annotated else None
 
 
-def _in_words(hint: Any) -> str:
-    """Return the values of a type, in words."""
+def in_words(hint: Any) -> str:
+    """Return the values that a type allows, in words."""
     bounds = _bounds(hint)
     if bounds is not None:
         return bounds.expected
@@ -268,7 +240,7 @@ def _in_words(hint: Any) -> str:
     if isinstance(hint, EnumType):
         return f"one of {', '.join(hint)}"
     if origin not in (tuple, frozenset):
-        return " or ".join(_in_words(part) for part in parts if not (part is int and float in parts))
+        return " or ".join(in_words(part) for part in parts if not (part is int and float in parts))
     if isinstance(parts[0], EnumType):
         return f"a list of {', '.join(map(str, parts[0]))}"
     if is_dataclass(parts[0]):

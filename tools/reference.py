@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import msgspec
 
@@ -35,7 +35,7 @@ from mlebench_console.engine.scoreboard.model import Interim, Row, Standing
 from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, Timeline
 from mlebench_console.environment.gateway.records import ModelCall
 from mlebench_console.environment.runner.code_snapshots import KeptFile, LeftOut
-from mlebench_console.foundation.fields import fields_of, flat_fields
+from mlebench_console.foundation.fields import fields_of, flat_fields, in_words
 from mlebench_console.state.event_records import DATA, Event
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep, SweepCounts, SweepSpec
 from mlebench_console.state.usage.model_calls import ModelUse
@@ -239,21 +239,23 @@ def competition_toml_text() -> str:
 
 def _record_lines(record: type, table: str) -> Iterator[str]:
     meanings, inner = _meanings(record), []
-    known = [field for field in fields_of(record).values() if f"{table}{field.name}" not in DERIVED]
+    hints, required = fields_of(record)
+    needed = {name: "" if name in required else ", optional" for name in hints}
     yield f"{_summary(record)}\n"
     yield from ("| Key | Value | Meaning |", "| --- | --- | --- |")
-    for field in known:
-        if field.record is not None:
-            inner.append(field)
+    for name, hint in hints.items():
+        if f"{table}{name}" in DERIVED:
+            continue
+        is_list = get_origin(hint) is tuple
+        element = get_args(hint)[0] if is_list else hint
+        if isinstance(element, type) and is_dataclass(element):
+            inner.append((f"[[{name}]]" if is_list else f"[{name}]", name, element))
         else:
-            needed = "" if field.is_required else ", optional"
-            yield f"| `{field.name}` | {field.expected}{needed} | {meanings[field.name]} |"
+            yield f"| `{name}` | {in_words(hint)}{needed[name]} | {meanings[name]} |"
     yield ""
-    for field in inner:
-        header = f"[[{field.name}]]" if field.expected.startswith("a list") else f"[{field.name}]"
-        yield f"## {header}{'' if field.is_required else ', optional'}\n"
-        assert field.record is not None
-        yield from _record_lines(field.record, f"{table}{field.name}.")
+    for header, name, element in inner:
+        yield f"## {header}{needed[name]}\n"
+        yield from _record_lines(element, f"{table}{name}.")
 
 
 def _summary(record: type) -> str:
