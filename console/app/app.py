@@ -259,6 +259,39 @@ class ConsoleApp(BaseApp):
         note = notes.pop() if what == "note" and len(notes) == 1 else ""
         self.action_command_line(f"{of} {what} {note}")
 
+    def action_relaunch(self) -> None:
+        """Relaunch the runs that the screen has chosen."""
+        from mlebench_console.console.actions.run import relaunch
+
+        if (screen := self._acting_screen()) is not None:
+            self.act(relaunch, screen.chosen_runs(), limits=screen.time_limits())
+
+    def action_stop(self) -> None:
+        """Stop the runs that the screen has chosen."""
+        from mlebench_console.console.actions.run import stop
+
+        if (screen := self._acting_screen()) is not None:
+            self.act(stop, screen.chosen_runs(), now=self.now())
+
+    def action_regrade(self) -> None:
+        """Retry the failed grading of the runs that the screen has chosen."""
+        from mlebench_console.console.actions.run import regrade
+
+        if (screen := self._acting_screen()) is not None:
+            self.act(regrade, screen.chosen_runs())
+
+    def action_classify(self) -> None:
+        """Correct the class of the failures of the runs that the screen has chosen."""
+        from mlebench_console.console.screens.dialogs import open_classify
+
+        if (screen := self._acting_screen()) is not None:
+            open_classify(self, screen.chosen_runs())
+
+    def _acting_screen(self) -> ConsoleScreen | None:
+        """Return the screen on whose chosen runs a key acts; None if a filter hides all of them, which is said."""
+        screen = self.screen
+        return screen if isinstance(screen, ConsoleScreen) and not screen.all_marks_hidden() else None
+
     def filter_runs(self, words: str, sweep_id: str | None = None, run_id: int | None = None) -> None:
         """Show a sweep (without an id, the one shown last) filtered by these words, with the cursor on a run."""
         from mlebench_console.console.screens.sweep import SweepScreen

@@ -256,36 +256,20 @@ class OverviewScreen(ConsoleScreen):
         target = self._target()
         self.app.show_timeline(None if target is None else target.sweep_id)
 
-    def action_relaunch(self) -> None:
+    async def action_relaunch(self) -> None:
         """Relaunch the failed run of the line."""
         chosen = self._runs()
         if len(chosen) > 1:
             names = self.app.drawing.keys
             every, each = names("overview.relaunch_all"), names("overview.open")
             self.app.say(f"{every} relaunches all {len(chosen):,} runs, {each} lists them")
-        elif chosen:
-            self.app.act(run_actions.relaunch, chosen, limits=self._limits())
         else:
-            self.app.say(_NO_RUNS)
+            await self.app.run_action("relaunch")
 
-    def action_relaunch_all(self) -> None:
-        """Relaunch all runs of the group of the line."""
-        need = self._need()
-        if need is not None and need.group is not None:
-            self.app.act(run_actions.relaunch, need.group.runs, limits=self._limits())
-        else:
-            self.app.say(_NO_RUNS)
-
-    def _limits(self) -> dict[str, float]:
+    def time_limits(self) -> dict[str, float]:
         """Return the time limit of each sweep."""
         found = () if self._found is None else self._found.sweeps
         return {line.sweep.id: line.sweep.conditions.time_limit_seconds for line in found}
-
-    def action_regrade(self) -> None:
-        """Retry the failed grading of the line's run, or of all runs of its group."""
-        chosen = self._runs()
-        if chosen:
-            self.app.act(run_actions.regrade, chosen)
 
     def action_ask(self, what: str) -> None:
         """Open the prompt to acknowledge or snooze the line's need."""

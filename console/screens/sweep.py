@@ -36,7 +36,6 @@ from mlebench_console.console.pieces import (
     width_of,
 )
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
-from mlebench_console.console.screens.dialogs import open_classify
 from mlebench_console.console.screens.logs import RunLogsScreen
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen, MarkedScreen
@@ -359,24 +358,6 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._draw_about()
         self.draw_detail()
 
-    def action_relaunch(self) -> None:
-        """Relaunch the marked runs, or the one under the cursor."""
-        sweep = self.chosen_sweep()
-        limits = {} if sweep is None else {sweep.id: sweep.conditions.time_limit_seconds}
-        self._act(lambda chosen: self.app.act(run_actions.relaunch, chosen, limits=limits))
-
-    def action_stop(self) -> None:
-        """Stop the marked runs, or the one under the cursor."""
-        self._act(lambda chosen: self.app.act(run_actions.stop, chosen, now=self.app.now()))
-
-    def action_regrade(self) -> None:
-        """Retry the failed grading of the marked runs, or of the one under the cursor."""
-        self._act(lambda chosen: self.app.act(run_actions.regrade, chosen))
-
-    def action_classify(self) -> None:
-        """Correct the class of the marked failures, or of the one under the cursor."""
-        self._act(partial(open_classify, self.app))
-
     def action_order(self) -> None:
         """Show the competitions and runs in the next order."""
         after = _ORDERS.index(self._sorting.by) + 1
@@ -388,7 +369,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def action_logs(self) -> None:
         """Show the logs of the marked runs together."""
-        self._act(lambda chosen: self.app.push_screen(RunLogsScreen([run.id for run in chosen])))
+        if not self.all_marks_hidden():
+            self.app.push_screen(RunLogsScreen([run.id for run in self._chosen()]))
 
     def action_diff(self) -> None:
         """Compare code and configuration of the two marked runs, or of the marked one and the one under the cursor."""
@@ -567,11 +549,6 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             board.runs if self._as_table else (each for row in board.rows for each in row.runs)
         )
         return [row for row in in_order if row is not None and chosen.accepts(row, drawing)]
-
-    def _act(self, does: Callable[[list[Run]], object]) -> None:
-        """Act on the marked runs, or on the one under the cursor."""
-        if not self.all_marks_hidden():
-            does(self._chosen())
 
     def _chosen(self) -> list[Run]:
         keys = self.chosen_keys()

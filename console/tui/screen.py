@@ -128,6 +128,15 @@ class ConsoleScreen(Screen[None]):
         """Return the sweep that actions apply to now, if any."""
         return None
 
+    def time_limits(self) -> dict[str, float]:
+        """Return the time limits of the sweeps whose runs may be chosen, as far as they are known."""
+        sweep = self.chosen_sweep()
+        return {} if sweep is None else {sweep.id: sweep.conditions.time_limit_seconds}
+
+    def all_marks_hidden(self) -> bool:
+        """Return whether a filter hides all marked items, so that actions apply to nothing."""
+        return False
+
     def contexts(self) -> tuple[Context, ...]:
         """Return the contexts whose keys work now."""
         return self.CONTEXTS

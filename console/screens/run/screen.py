@@ -14,7 +14,6 @@ from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import applies
 from mlebench_console.console.pieces import Line, cut, heading
 from mlebench_console.console.roles import Drawing, Piece, Pieces
-from mlebench_console.console.screens.dialogs import open_classify
 from mlebench_console.console.screens.logs import LogScreen
 from mlebench_console.console.screens.run.calls import CallsPane
 from mlebench_console.console.screens.run.configuration import ConfigurationPane, configuration_lines
@@ -209,28 +208,6 @@ class RunScreen(LogScreen):
         """Show the next or previous pane."""
         names = list(self._panes)
         self._show_pane(names[(names.index(self._pane.name) + step) % len(names)])
-
-    def action_relaunch(self) -> None:
-        """Relaunch this run."""
-        if self._facts is not None:
-            sweep = self._facts.sweep
-            limits = {sweep.id: sweep.conditions.time_limit_seconds}
-            self.app.act(run_actions.relaunch, [self._facts.run], limits=limits)
-
-    def action_stop(self) -> None:
-        """Stop this run."""
-        if self._facts is not None:
-            self.app.act(run_actions.stop, [self._facts.run])
-
-    def action_regrade(self) -> None:
-        """Retry this run's failed grading."""
-        if self._facts is not None:
-            self.app.act(run_actions.regrade, [self._facts.run])
-
-    def action_classify(self) -> None:
-        """Correct the class of this run's failure."""
-        if self._facts is not None:
-            open_classify(self.app, [self._facts.run])
 
     def action_copy(self) -> None:
         """Copy the path of the run's directory to the terminal's clipboard."""
