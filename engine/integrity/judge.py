@@ -645,22 +645,6 @@ def _addressed(window: Window, readings: Sequence[Reading]) -> dict[Excerpt, boo
     return {excerpt: count >= _PASSES for excerpt, count in counts.items() if excerpt in own}
 
 
-def lines_for_judges(windows: Iterable[Window]) -> dict[Excerpt, bool]:
-    """Return the lines that address a judge, found by rules alone, which nothing in the text can deceive."""
-    rules = Rules({ADDRESSED: _FOR_THE_JUDGE})
-    found: dict[Excerpt, bool] = {}
-    for window in windows:
-        if not window.hits.keys() & {ADDRESSED, HIDDEN}:
-            continue
-        hits = rules.found([line.text for _, line in window.lines])
-        for number, ((_, line), hit) in enumerate(zip(window.lines, hits, strict=True), start=1):
-            if line.hidden:
-                found[replace(window.excerpt(number), text=f"{line.text} [{line.hidden}]")] = True
-            elif hit:
-                found[window.excerpt(number)] = True
-    return found
-
-
 def findings_of(question: JudgeQuestion, verdicts: Sequence[WindowVerdict]) -> tuple[Finding, ...]:
     """Return the findings of a run's verdicts on a question: one for each "yes", and one for all undecided windows."""
     found = []

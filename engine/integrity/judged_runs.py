@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlebench_console.engine.integrity.judge import (
@@ -21,7 +21,6 @@ from mlebench_console.engine.integrity.judge import (
     Reading,
     findings_of,
     hash_of_questions,
-    lines_for_judges,
     rules_for,
     sum_of_costs,
 )
@@ -33,7 +32,7 @@ from mlebench_console.engine.requests import NewResults
 from mlebench_console.foundation.clock import Clock, run_group_stamp
 from mlebench_console.foundation.files import csv_text, write_text
 from mlebench_console.foundation.problems import writing
-from mlebench_console.state.integrity import DetectorResult, Finding, Layer, RunIntegrity, Severity
+from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
 
 # The folder of cached answers, in the state directory.
 ANSWERS = "answers"
@@ -139,7 +138,14 @@ def _results_of(
 
 def _addressing(windows: Sequence[Window], readings: Sequence[Reading]) -> tuple[Finding, ...]:
     """Return the findings of lines that address the judge; certain ones are suspicious, others are notes."""
-    lines = lines_for_judges(windows)
+    lines: dict[Excerpt, bool] = {}
+    for window in windows:
+        # What rules alone find nothing in the text can deceive.
+        for number, (_, line) in enumerate(window.lines, start=1):
+            if line.hidden:
+                lines[replace(window.excerpt(number), text=f"{line.text} [{line.hidden}]")] = True
+            elif ADDRESSED in line.hits:
+                lines[window.excerpt(number)] = True
     for reading in readings:
         for excerpt, is_sure in reading.addressed.items():
             lines[excerpt] = lines.get(excerpt, False) or is_sure
