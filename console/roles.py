@@ -75,8 +75,14 @@ class Signs:
     now: str = "│"
     expected: str = "┊"
     axis: str = "│"
+    tick: str = "┤"
     times: str = "×"
     to: str = "–"
+
+    @property
+    def has_braille(self) -> bool:
+        """Whether curves can be drawn of dots."""
+        return not self.axis.isascii()
 
 
 UNICODE = Signs()
@@ -112,6 +118,7 @@ ASCII = Signs(
     now="|",
     expected=":",
     axis="|",
+    tick="|",
     times="x",
     to="-",
 )

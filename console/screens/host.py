@@ -248,9 +248,7 @@ class HostScreen(ListScreen):
                 ends=(f"{wording.span(HISTORY_SECONDS)} ago", "now"),
             )
             title = f"{name} of all runs together, the last {wording.span(HISTORY_SECONDS)}"
-            lines = chart(
-                series, across - 2, height, drawing.signs, ascii_only=drawing.signs.bar_parts == " "
-            )
+            lines = chart(series, across - 2, height, drawing.signs)
             drawn.append([heading(title, across, drawing.signs), *lines])
         if is_beside:
             yield Line()

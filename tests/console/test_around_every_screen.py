@@ -102,7 +102,7 @@ async def test_help_is_searched_and_says_what_every_sign_means(opened: OpenConso
 def test_no_sign_that_stands_for_something_is_missing_in_the_help(signs: Signs) -> None:
     # What a sign's place says already, and what only draws something else.
     drawing = {"rule", "level", "ellipsis", "plus_minus", "left", "right", "enter", "times", "to"}
-    drawing |= {"bar_full", "bar_parts", "bar_empty", "bar_segment", "bar_begin", "axis"}
+    drawing |= {"bar_full", "bar_parts", "bar_empty", "bar_segment", "bar_begin", "axis", "tick"}
     # The timeline says itself what these are.
     drawing |= {"now", "expected"}
     told = " ".join(sign for sign, _role, _meaning in sign_meanings(signs)).split()

@@ -66,7 +66,7 @@ def _calls(facts: RunFacts, history: CallHistory, width: int, height: int, drawi
             steps=True,
         )
         rows = max(3, min(6, height // 4))
-        plotted = chart(drawn, room, rows, drawing.signs, ascii_only=drawing.signs.bar_parts == " ")
+        plotted = chart(drawn, room, rows, drawing.signs)
         course = [
             Line(),
             Line(((f"  calls per {wording.span(seconds)}", "dim"),)),

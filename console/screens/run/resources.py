@@ -111,7 +111,7 @@ def _resources(
         begin = min(begin, facts.attempt.started_at)
     length = max(facts.took_seconds(drawing.now), *(kind.points[-1][0] - begin for kind in kinds), 1.0)
     # Not drawn before the list has its width, or in a terminal that has none left for charts, but never without room.
-    room, ascii_only = max(1, width - _SCALE - 2), drawing.signs.bar_parts == " "
+    room = max(1, width - _SCALE - 2)
     lines = [*_submitted(facts, length, room, drawing), Line(_hours(facts, length, room))]
     # Below the line with its figures.
     rows_each = (height - len(lines)) // max(1, len(kinds)) - 1
@@ -123,7 +123,7 @@ def _resources(
         lines.append(Line(kind.title(facts.run.is_live), key=kind.name, selectable=True))
         points = [(at - begin, value) for at, value in kind.points]
         most = max(kind.full, kind.peak)
-        drawn = strip_chart(points, (0.0, length), most, room, rows_each, ascii_only=ascii_only)
+        drawn = strip_chart(points, (0.0, length), most, room, rows_each, drawing.signs)
         scale = [kind.number(most), *[""] * (rows_each - 2), "0"]
         for label, row in zip(scale, drawn, strict=True):
             lines.append(Line(((f"{label:>{_SCALE}} ", "dim"), (drawing.signs.axis, "faint"), (row, role))))

@@ -113,10 +113,7 @@ def score_chart(facts: RunFacts, width: int, height: int, drawing: Drawing) -> l
         upside_down=cuts.is_lower_better,
         numbered=width >= _NUMBERED_FROM,
     )
-    return [
-        Line(pieces)
-        for pieces in chart(series, width, height, drawing.signs, ascii_only=drawing.signs.bar_parts == " ")
-    ]
+    return [Line(pieces) for pieces in chart(series, width, height, drawing.signs)]
 
 
 def scores_of(facts: RunFacts) -> list[tuple[float, float]]:

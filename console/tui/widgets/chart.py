@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 
 from mlebench_console.console import wording
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
@@ -51,7 +51,7 @@ class Series:
     numbered: bool = False
 
 
-def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
+def chart(series: Series, width: int, height: int, signs: Signs) -> list[Pieces]:
     """Return a chart of exactly `height` lines, and a time axis below; without points, no lines.
 
     Every level has a line of its own, as far as there are enough. Values between two are drawn on the lower one's
@@ -65,14 +65,12 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
     labels = {line: _label(levels, series) for line, levels in rules.items()}
     scale_width = max(_SCALE, *(len(label) + 1 for label in labels.values()), 0)
     room = width - scale_width - 2
-    canvas = Canvas(room, height)
     up = _placing(series, low, high, height, rules)
     placed = [(_share(at, *series.span), up(value)) for at, value in series.points]
-    # The first point is a line from itself to itself.
-    for before, point in pairwise([placed[0], *placed]):
-        corner = (point[0], before[1]) if series.steps else before
-        canvas.line(before, corner)
-        canvas.line(corner, point)
+    if series.steps:
+        # Before each change is a corner: the new time with the old value.
+        corners = ([(point[0], before[1]), point] for before, point in pairwise(placed))
+        placed = [placed[0], *chain.from_iterable(corners)]
     top, bottom = (low, high) if series.upside_down else (high, low)
     if series.levels:
         # The last line is for all that is worse than every level, however far away.
@@ -82,13 +80,13 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
     else:
         below = series.number(bottom)
     lines: list[Pieces] = []
-    for place, row in enumerate(canvas.rows(ascii_only=ascii_only)):
+    for place, row in enumerate(_curve(placed, room, height, signs)):
         levels = rules.get(place, ())
         ends = {0: series.number(top), height - 1: below}
         scale = labels.get(place) or ends.get(place, "")
         head: list[Piece] = [
             (f"{scale:>{scale_width}} ", levels[0].role if levels else "dim"),
-            ("|" if ascii_only else "┤" if scale else "│", "faint"),
+            (signs.tick if scale else signs.axis, "faint"),
         ]
         lines.append((*head, *_row(row, bool(levels), series.role, signs)))
     ends_of_time = series.ends or ("0", wording.span(series.span[1] - series.span[0]))
@@ -102,15 +100,11 @@ def strip_chart(
     most: float,
     width: int,
     height: int,
-    *,
-    ascii_only: bool,
+    signs: Signs,
 ) -> list[str]:
     """Return the lines of a chart from 0 to `most` without scale and axis, for charts above one another."""
-    canvas = Canvas(width, height)
     placed = [(_share(at, *span), value / most if most else 0.0) for at, value in points]
-    for before, point in pairwise([*placed[:1], *placed]):
-        canvas.line(before, point)
-    return canvas.rows(ascii_only=ascii_only)
+    return _curve(placed, width, height, signs)
 
 
 def _label(levels: Sequence[Level], series: Series) -> str:
@@ -209,32 +203,23 @@ def _time_line(ends: tuple[str, str], scale_width: int, room: int) -> Pieces:
     return ((" " * (scale_width + 2) + begin + " " * max(1, room - len(begin) - len(end)) + end, "dim"),)
 
 
-class Canvas:
-    """A drawing of braille dots; coordinates go from (0, 0) at the lower left to (1, 1) at the upper right."""
+def _curve(points: Sequence[tuple[float, float]], width: int, height: int, signs: Signs) -> list[str]:
+    """Return lines of braille dots through points, which go from (0, 0) at the lower left to (1, 1); others are moved.
 
-    def __init__(self, width: int, height: int) -> None:
-        self._width, self._height = max(1, width), max(1, height)
-        self._cells = [[0] * self._width for _ in range(self._height)]
-
-    def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """Set the dots of a straight line; points outside are moved to the edge."""
-        (x0, y0), (x1, y1) = self._place(*start), self._place(*end)
+    Empty cells are spaces, and without braille each other cell is a star.
+    """
+    across, down = 2 * width - 1, 4 * height - 1
+    dots = [
+        (min(max(round(x * across), 0), across), min(max(round((1 - y) * down), 0), down)) for x, y in points
+    ]
+    cells = [[0] * width for _ in range(height)]
+    # The first point is a line from itself to itself.
+    for (x0, y0), (x1, y1) in pairwise([*dots[:1], *dots]):
         steps = max(abs(x1 - x0), abs(y1 - y0), 1)
         for step in range(steps + 1):
-            share = step / steps
-            across, down = round(x0 + share * (x1 - x0)), round(y0 + share * (y1 - y0))
-            self._cells[down // 4][across // 2] |= _DOTS[down % 4][across % 2]
-
-    def rows(self, *, ascii_only: bool = False) -> list[str]:
-        """Return the cells as lines of text; empty cells are spaces."""
-        return [
-            "".join(" " if not cell else "*" if ascii_only else chr(_BLANK + cell) for cell in row)
-            for row in self._cells
-        ]
-
-    def _place(self, x: float, y: float) -> tuple[int, int]:
-        across, down = 2 * self._width - 1, 4 * self._height - 1
-        return (
-            min(max(round(x * across), 0), across),
-            min(max(round((1 - y) * down), 0), down),
-        )
+            x, y = round(x0 + step / steps * (x1 - x0)), round(y0 + step / steps * (y1 - y0))
+            cells[y // 4][x // 2] |= _DOTS[y % 4][x % 2]
+    return [
+        "".join(" " if not cell else chr(_BLANK + cell) if signs.has_braille else "*" for cell in row)
+        for row in cells
+    ]

@@ -298,9 +298,7 @@ class Gantt:
             floor=0.0,
         )
         # The chart's own time axis is left out: it shows only a duration, the axis above shows times.
-        return chart(
-            series, self.width - self.label + _SCALE, rows, signs, ascii_only=signs.bar_parts == " "
-        )[:-1]
+        return chart(series, self.width - self.label + _SCALE, rows, signs)[:-1]
 
     def pointed_at(self, place: tuple[int, int]) -> Bar | None:
         """Return the attempt at a column and row of `gantt`'s lines; None outside of the lanes."""

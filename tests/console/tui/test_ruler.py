@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console.pieces import width_of
-from mlebench_console.console.roles import UNICODE
+from mlebench_console.console.roles import ASCII, UNICODE
 from mlebench_console.console.tui.widgets.chart import Level, Series, chart
 from mlebench_console.console.tui.widgets.ruler import distances, ruler
 
@@ -80,9 +80,7 @@ def charted(cuts: tuple[float, ...], score: float, height: int, *, lower: bool) 
     series = Series(
         [(0.0, score), (1.0, score)], (0.0, 1.0), "text", str, levels, steps=True, upside_down=lower
     )
-    lines = [
-        "".join(text for text, _ in line) for line in chart(series, 60, height, UNICODE, ascii_only=True)
-    ]
+    lines = ["".join(text for text, _ in line) for line in chart(series, 60, height, ASCII)]
     return [line[:11].strip() for line in lines[:-1]], next(y for y, line in enumerate(lines) if "*" in line)
 
 
@@ -111,9 +109,7 @@ def test_in_a_chart_every_cut_has_its_line_and_no_score_is_beyond_a_cut_that_it_
 def test_a_score_between_two_cuts_on_neighbouring_lines_is_drawn_above_the_worse_one() -> None:
     levels = [Level(cut, name, "dim") for cut, name in zip((4.0, 3.0, 2.0, 1.0), "gsbm", strict=True)]
     drawn = [
-        chart(
-            Series([(0.0, at)], (0.0, 1.0), "text", str, levels, steps=True), 60, 5, UNICODE, ascii_only=False
-        )
+        chart(Series([(0.0, at)], (0.0, 1.0), "text", str, levels, steps=True), 60, 5, UNICODE)
         for at in (1.0, 1.1)
     ]
     assert drawn[0] != drawn[1]
@@ -142,16 +138,12 @@ def test_a_score_that_equals_a_cut_is_drawn_on_its_rule_and_a_better_one_above()
             drawn = Series(
                 [(0.0, cut), (1.0, cut)], (0.0, 1.0), "text", "{:.2f}".format, levels, numbered=True
             )
-            lines = [
-                "".join(text for text, _ in line)
-                for line in chart(drawn, 60, height, UNICODE, ascii_only=False)
-            ]
+            lines = ["".join(text for text, _ in line) for line in chart(drawn, 60, height, UNICODE)]
             on = next(line for line in lines if f"{cut:.2f}" in line)
             assert set(on.partition("\N{BOX DRAWINGS LIGHT VERTICAL AND LEFT}")[2]) == {
                 "\N{BRAILLE PATTERN DOTS-25}"
             }
             above = replace(drawn, points=[(0.0, (cut + other) / 2)] * 2)
             assert not any(
-                "\N{BRAILLE PATTERN DOTS-25}" in line
-                for line in map(str, chart(above, 60, 12, UNICODE, ascii_only=False))
+                "\N{BRAILLE PATTERN DOTS-25}" in line for line in map(str, chart(above, 60, 12, UNICODE))
             )
