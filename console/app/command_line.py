@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -14,12 +13,12 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from mlebench_console.console.app.suggestions import Suggestion, suggestions, typed_path
-from mlebench_console.console.pieces import cells_of, fit, foreign
-from mlebench_console.console.roles import Piece, Pieces
-from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.fields import NounField
+from mlebench_console.console.roles import Drawing, Pieces
+from mlebench_console.console.tui.widgets.blocks import Content, wrapped
 from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.foundation.problems import Problem
 
 if TYPE_CHECKING:
@@ -29,9 +28,21 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 24
 _MOST_PROBLEM_LINES = 3
-_WIDEST_COMMAND = 34
-# How wide the list is at most, so that what belongs together is near, and the bounds of the subject's column.
-_WIDEST_LIST, _WIDEST_SUBJECT, _SHORT_SUBJECT = 130, 60, 18
+# How wide the list is at most, so that what belongs together is near.
+_WIDEST_LIST = 130
+
+
+def _side(each: Suggestion, _drawing: Drawing) -> Pieces:
+    return ((each.subject, "text"),) if each.subject else ((each.key, "dim"),)
+
+
+_COLUMNS = (
+    NounField[Suggestion](
+        "shown", lambda each, _: ((each.shown, "accent" if each.completed else "text"),), 24, grows=34
+    ),
+    NounField[Suggestion]("about", lambda each, _: each.about, 30, grows=200, role="dim"),
+    NounField[Suggestion]("side", _side, 18, grows=60, drop=1),
+)
 
 
 class CommandLine(Widget):
@@ -168,51 +179,26 @@ class CommandLine(Widget):
             )
             self._draw()
 
-    def _key_of(self, action: str) -> str:
-        """Return the key of the screen with an action."""
-        screen = self.screen
-        if not action or not isinstance(screen, ConsoleScreen):
-            return ""
-        keys = self.app.settings.keys.of(*screen.contexts()[:1])
-        names = (key.keys[0] for key in keys if key.id == f"{key.context}.{action}")
-        name = next(names, "")
-        return name and self.app.settings.name_of(name)
-
     def _draw(self) -> None:
         for shown in self.query("#candidates").results(Painted):
-            shown.show(*self._lines(self.screen.size.width))
+            shown.show(*self._lines())
 
-    def _lines(self, width: int) -> Iterator[Pieces]:
+    def _lines(self) -> Iterator[Content]:
         """Return the visible part of the list around the chosen suggestion, and the last problem."""
-        signs = self.app.signs
-        room = max(2, min(_MOST_LINES, self.screen.size.height // 2 - 2))
+        signs, size = self.app.signs, self.screen.size
+        room = max(2, min(_MOST_LINES, size.height // 2 - 2))
         first = max(0, min((self._chosen or 0) - room // 2, len(self._found) - room))
-        shown = self._found[first : first + room]
-        if self._problem:
-            # Below a problem, the line that says that nothing matches is not needed.
-            shown = [each for each in shown if each.shown]
-        names = min(_WIDEST_COMMAND, max((len(each.shown) for each in shown), default=0), 2 * width // 5)
+        # Below a problem, the line that says that nothing matches is not needed.
+        shown = [each for each in self._found[first : first + room] if each.shown or not self._problem]
         more = len(self._found) - len(shown)
-        yield ((signs.rule * width, "faint"),)
-        room_beside = min(width, _WIDEST_LIST) - 4 - names
-        abouts = max((cell_len(plain(each.about)) for each in shown if each.subject), default=0)
-        # Descriptions are short and the same each time; the subject says what would be changed.
-        longest = min(_WIDEST_SUBJECT, max(_SHORT_SUBJECT, room_beside - abouts - 2))
+        yield ((signs.rule * size.width, "faint"),)
+        table = Table(_COLUMNS, shown, min(size.width, _WIDEST_LIST), self.app.drawing)
         for place, each in enumerate(shown, start=first):
             is_chosen = place == self._chosen
-            begin: Piece = (f"{signs.cursor if is_chosen else ' '} ", "accent")
-            name = f"{fit(plain(each.shown), names, ellipsis=signs.ellipsis)}  "
-            side = each.subject or self._key_of(each.action)
-            known = f" {foreign(side, longest, ellipsis=signs.ellipsis).rstrip()} " if side else ""
-            about = foreign(each.about, max(0, room_beside - cell_len(known)), ellipsis=signs.ellipsis)
-            yield (
-                begin,
-                (name, "strong" if is_chosen else "accent" if each.completed else "text"),
-                (about, "text" if is_chosen else "dim"),
-                (known, "text" if each.subject else "dim"),
-            )
+            (_margin, *pieces) = table.line(each).pieces
+            roles = [(text, "strong" if is_chosen else role) for text, role in pieces]
+            yield ((f"{signs.cursor if is_chosen else ' '} ", "accent"), *roles)
         if self._problem:
-            parts = cells_of(plain(self._problem), width - 4)[:_MOST_PROBLEM_LINES]
-            yield from (((f"  {part}", "bad"),) for part in parts)
+            yield wrapped(self._problem, "bad", ("  ", "text"), most=_MOST_PROBLEM_LINES)
         elif more > 0:
             yield ((f"  {more} more; type to narrow, up and down choose, tab completes", "dim"),)

@@ -19,6 +19,7 @@ from mlebench_console.console.app.commands import (
     without_options,
 )
 from mlebench_console.console.nouns.run import filter_words
+from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.engine.needs.causes import recorded_cause
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Suggestion:
         shown: the command with its arguments, or the word.
         about: what it is.
         subject: what a command is about if it names nothing.
-        action: the action of the key that does the same, if one does.
+        key: the key of the screen that does the same, if one does.
         completed: the text of the command line when this is accepted; None for a line that only explains.
         is_whole: whether that text is a complete command.
         goes_on: whether the same word goes on after it, as after `seed:`.
@@ -47,7 +48,7 @@ class Suggestion:
     shown: str
     about: str = ""
     subject: str = ""
-    action: str = ""
+    key: str = ""
     completed: str | None = None
     is_whole: bool = False
     goes_on: bool = False
@@ -82,10 +83,19 @@ def _of_command(app: ConsoleApp, command: ConsoleCommand) -> Suggestion:
         command.usage,
         command.help,
         subject,
-        command.action.key if command.action is not None else "",
+        _key_of(app, command),
         command.path,
         is_whole=_needed(command) <= bool(subject),
     )
+
+
+def _key_of(app: ConsoleApp, command: ConsoleCommand) -> str:
+    """Return the key of the screen that does what a command does."""
+    if command.action is None or not command.action.key or not isinstance(app.screen, ConsoleScreen):
+        return ""
+    context = app.screen.contexts()[0]
+    known = (key for key in app.settings.keys.of(context) if key.id == f"{context}.{command.action.key}")
+    return next((app.settings.name_of(key.keys[0]) for key in known), "")
 
 
 def _needed(command: ConsoleCommand) -> int:
