@@ -96,6 +96,9 @@ class Invocation:
         return demo_places(self.own_places)
 
 
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
 class Context(typer.Context):
     """What a command is called in: its places, the state, the engine, and whether it prints JSON.
 
@@ -245,7 +248,7 @@ class App(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
         """Register a command; unless it has another class, it has `--json`."""
-        return super().command(name, **{"cls": Command, **settings})
+        return super().command(name, **{"cls": Command, "context_settings": _SETTINGS, **settings})
 
 
 def new_app(help: str = "", **settings: Any) -> App:
@@ -256,12 +259,12 @@ def new_app(help: str = "", **settings: Any) -> App:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings=_SETTINGS,
         **settings,
     )
 
 
-def new_group(help: str) -> App:
+def new_group(help: str = "") -> App:
     """Make the Typer app of a group of commands, even if it has only one command."""
     app = new_app(help, no_args_is_help=True)
 

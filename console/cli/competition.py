@@ -22,7 +22,7 @@ from mlebench_console.foundation.problems import DataProblem, UsageProblem
 if TYPE_CHECKING:
     from mlebench_console.competitions.authoring.drafts import CutOffs
 
-app = new_group("Show competitions and their defects; create and check your own.")
+app = new_group()
 
 Split = Annotated[
     str, Option("--split", metavar="NAME|FILE", help="low, medium, high, all, dev ... or a file of ids.")

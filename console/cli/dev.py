@@ -18,7 +18,7 @@ from mlebench_console.foundation.problems import DataProblem, Problem, UsageProb
 if TYPE_CHECKING:
     from mlebench_console.engine.datasets.facts import KnownLeaderboard
 
-app = new_group("Keep the benchmark's own facts up to date.")
+app = new_group()
 
 
 @app.command("download-leaderboard")

@@ -8,7 +8,7 @@ from mlebench_console.console.cli.common import Context, new_group
 from mlebench_console.console.cli.output import say, say_json, say_rows
 from mlebench_console.state.usage import model_calls
 
-app = new_group("Check the prices of models.")
+app = new_group()
 
 
 @app.command()

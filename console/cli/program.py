@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
@@ -57,61 +57,50 @@ _IN_OUR_WORDS = tuple(
 )
 
 
-class Entry(NamedTuple):
-    """A command in the table: its module, with the name of its Typer app if that is not `app`, and its help."""
-
-    place: str
-    help: str
-
-
-# Every command, in the order in which an operator meets them. A command's module is imported when it is used.
+# Every command, in the order in which an operator meets them: its module, imported when it is used, and its help.
 COMMANDS = {
-    "demo": Entry("demo", "Open the console on a demo sweep with synthetic data."),
-    "doctor": Entry("host.doctor", "Check what this machine has and lacks, with next steps."),
-    "status": Entry("status", "Show the state of the engine, the sweeps and the disks."),
-    "watch": Entry("status:watch_app", "Print a summary at intervals, in plain lines."),
-    "serve": Entry("serve", "Show the console in a browser, on this machine only."),
-    "engine": Entry("host.engine", "Start, stop and watch the engine that does the work."),
-    "sweep": Entry("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
-    "runs": Entry("run", "List, follow, retry, stop and classify runs, and the causes of failures."),
-    "placements": Entry(
-        "host.placement", "List and check placements: this host, and the profiles of a batch system."
+    "demo": ("demo", "Open the console on a demo sweep with synthetic data."),
+    "doctor": ("host.doctor", "Check what this machine has and lacks, with next steps."),
+    "status": ("status", "Show the state of the engine, the sweeps and the disks."),
+    "watch": ("status", "Print a summary at intervals, in plain lines."),
+    "serve": ("serve", "Show the console in a browser, on this machine only."),
+    "engine": ("host.engine", "Start, stop and watch the engine that does the work."),
+    "sweep": ("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
+    "runs": ("run", "List, follow, retry, stop and classify runs, and the causes of failures."),
+    "placements": (
+        "host.placement",
+        "List and check placements: this host, and the profiles of a batch system.",
     ),
-    "events": Entry("event", "List what happened, newest last, filtered as on the Events screen."),
-    "images": Entry("host.image", "Build, list and check container images."),
-    "prepare": Entry("dataset.prepare", "Prepare datasets: download, verify, extract, split."),
-    "datasets": Entry("dataset.group", "List, check, verify, examine, copy, stop and prune datasets."),
-    "competitions": Entry("competition", "Show competitions and their defects; create and check your own."),
-    "grade-sample": Entry("results.grading:sample_app", "Grade one submission file."),
-    "grade": Entry("results.grading", "Grade many submissions, listed in a JSONL file."),
-    "make-submission": Entry(
-        "results.grading:make_submission_app", "List a run group's submissions in a JSONL file for 'grade'."
-    ),
-    "validate": Entry(
-        "results.grading:validate_app",
+    "events": ("event", "List what happened, newest last, filtered as on the Events screen."),
+    "images": ("host.image", "Build, list and check container images."),
+    "prepare": ("dataset.prepare", "Prepare datasets: download, verify, extract, split."),
+    "datasets": ("dataset.group", "List, check, verify, examine, copy, stop and prune datasets."),
+    "competitions": ("competition", "Show competitions and their defects; create and check your own."),
+    "grade-sample": ("results.grading", "Grade one submission file."),
+    "grade": ("results.grading", "Grade many submissions, listed in a JSONL file."),
+    "make-submission": ("results.grading", "List a run group's submissions in a JSONL file for 'grade'."),
+    "validate": (
+        "results.grading",
         "Check whether a submission has the right form, as agents can while they work.",
     ),
-    "scoreboard": Entry(
-        "results.scoreboard:scoreboard_app", "Show own experiments beside the published rows."
+    "scoreboard": ("results.scoreboard", "Show own experiments beside the published rows."),
+    "aggregate": ("results.scoreboard", "Aggregate runs, grading reports or a table of outcomes."),
+    "prices": ("prices", "Check the prices of models."),
+    "compare": ("results.scoreboard", "Compare two experiments by competition."),
+    "insight": ("results.scoreboard", "Show what an experiment says beyond its row."),
+    "integrity": (
+        "results.integrity",
+        "Search runs for signs that scores were not earned, show and review them.",
     ),
-    "aggregate": Entry(
-        "results.scoreboard:aggregate_app", "Aggregate runs, grading reports or a table of outcomes."
-    ),
-    "prices": Entry("prices", "Check the prices of models."),
-    "compare": Entry("results.scoreboard:compare_app", "Compare two experiments by competition."),
-    "insight": Entry("results.scoreboard:insight_app", "Show what an experiment says beyond its row."),
-    "integrity": Entry(
-        "results.integrity", "Search runs for signs that scores were not earned, show and review them."
-    ),
-    "report": Entry("results.export:report_app", "Write one self-contained HTML page of an experiment."),
-    "verify": Entry("results.verify", "Check a bundle: its files, its scores, its row."),
-    "export": Entry("results.export:export_app", "Export a row, its bundle, MLE-bench run groups, or plots."),
-    "import": Entry(
-        "results.scoreboard:import_app",
+    "report": ("results.export", "Write one self-contained HTML page of an experiment."),
+    "verify": ("results.verify", "Check a bundle: its files, its scores, its row."),
+    "export": ("results.export", "Export a row, its bundle, MLE-bench run groups, or plots."),
+    "import": (
+        "results.scoreboard",
         "Import reports of MLE-bench onto the scoreboard, or newer published rows.",
     ),
-    "dev": Entry("dev", "Keep the benchmark's own facts up to date."),
-    "completion": Entry("completion", "Print the completion script for a shell."),
+    "dev": ("dev", "Keep the benchmark's own facts up to date."),
+    "completion": ("completion", "Print the completion script for a shell."),
 }
 
 
@@ -129,20 +118,20 @@ class Root(typer.core.TyperGroup):
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002  # likewise
         """Import a command."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in COMMANDS:
             return None
-        module, _, app_name = entry.place.partition(":")
-        found = importlib.import_module(f"mlebench_console.console.cli.{module}")
-        command = typer.main.get_command(getattr(found, app_name or "app"))
-        command.name = cmd_name
+        module, help_ = COMMANDS[cmd_name]
+        command: Command = typer.main.get_command(importlib.import_module(f"{__package__}.{module}").app)
+        # A module has one command or group, or several by their names.
+        command = getattr(command, "commands", {}).get(cmd_name, command)
+        command.name, command.help = cmd_name, command.help or help_
         _finish(command)
         return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002  # likewise
         """Write the table into the help."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, help_) for name, (_module, help_) in COMMANDS.items()])
 
 
 def _finish(command: Command) -> None:

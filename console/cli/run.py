@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 # The fields of runs in a list of one sweep's, and of any.
 _OF_RUNS = "competition seed state score took idle attempts why notes"
 IN_SWEEP, IN_ALL = f"run {_OF_RUNS}", f"run sweep {_OF_RUNS}"
-app = new_group("List, follow, retry, stop and classify runs, and the causes of failures.")
+app = new_group()
 
 RunNames = Annotated[list[str], Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
 CauseName = Annotated[

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _COUNTS, _ENDS = "total queued live finished failed retrying stopped", "ends created result notes"
 SWEEPS, ONE_SWEEP = f"sweep agent state {_COUNTS} medals {_ENDS}", f"sweep agent state {_COUNTS} {_ENDS}"
 app = new_app()
-watch_app = new_app()
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def status(context: Context) -> None:
         say("sweeps  none yet; 'mlebench-console sweep launch --help' shows how to launch one")
 
 
-@watch_app.command()
+@app.command()
 def watch(
     context: Context,
     every: Annotated[

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 _RUNS_SHOWN = 12
 _REMOVAL_PATIENCE = 30.0
 
-app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
+app = new_group()
 
 SweepId = Annotated[str, Argument(metavar="SWEEP", help="Its name, or an unambiguous beginning of it.")]
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.datasets.prepared.mirrors import Mirrored
     from mlebench_console.engine.datasets.prepared.pruning import Part
 
-app = new_group("List, check, verify, examine, copy, stop and prune datasets.")
+app = new_group()
 
 _DAY = 86_400.0
 _MOST_NAMED = 5

@@ -28,7 +28,7 @@ from mlebench_console.state import database, datasets, runs
 if TYPE_CHECKING:
     from mlebench_console.engine.control import EngineStatus
 
-app = new_group("Start, stop and watch the engine that does the work.")
+app = new_group()
 
 
 @app.command()

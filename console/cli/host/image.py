@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.images import Image
     from mlebench_console.environment.runner.protocol import ImageFile
 
-app = new_group("Build, list and check container images.")
+app = new_group()
 
 AgentsDir = Annotated[
     Path | None,

@@ -11,7 +11,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.cli.common import Context, new_group
 from mlebench_console.console.cli.output import say, say_checks, say_json
 
-app = new_group("List and check placements: this host, and the profiles of a batch system.")
+app = new_group()
 
 
 @app.command("list")

@@ -33,8 +33,9 @@ from mlebench_console.foundation.problems import UsageProblem, writing
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import sweeps
 
-export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
-report_app = new_app()
+app = new_app()
+export_app = new_group()
+app.add_typer(export_app, name="export")
 
 AgentName = Annotated[str, Option("--agent", metavar="NAME", help="The agent's name in the row.")]
 Llms = Annotated[str, Option("--llms", metavar="NAMES", help="The models that it used.")]
@@ -172,7 +173,7 @@ def export_plots(
     _say_written(context, tuple(drawn))
 
 
-@report_app.command()
+@app.command()
 def report(
     context: Context,
     source: Source,

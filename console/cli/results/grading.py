@@ -22,15 +22,12 @@ if TYPE_CHECKING:
     from mlebench_console.engine.grading.report import Report
 
 app = new_app()
-make_submission_app = new_app()
-sample_app = new_app()
-validate_app = new_app()
 
 
 SubmissionFile = Annotated[Path, Argument(metavar="SUBMISSION", help="The submission's CSV file.")]
 
 
-@sample_app.command()
+@app.command()
 def grade_sample(
     context: Context,
     submission: SubmissionFile,
@@ -51,7 +48,7 @@ def grade_sample(
             say_wrapped(line, more=_LABEL)
 
 
-@validate_app.command()
+@app.command()
 def validate(
     context: Context,
     submission: SubmissionFile,
@@ -180,7 +177,7 @@ def _say_counts(reports: Sequence[Report], path: Path) -> None:
     say(f"report   {path}")
 
 
-@make_submission_app.command()
+@app.command()
 def make_submission(
     context: Context,
     metadata: Annotated[Path, Option(metavar="FILE", help="The group's metadata.json, or its folder.")],

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.integrity.material import ExaminedRun
     from mlebench_console.engine.requests import NewResults
 
-app = new_group("Search runs for signs that scores were not earned, show and review them.")
+app = new_group()
 kernels_app = new_group("Fetch the public kernels that code is compared with, and list them.")
 app.add_typer(kernels_app, name="kernels")
 

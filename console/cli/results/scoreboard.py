@@ -19,11 +19,9 @@ from mlebench_console.state import database
 if TYPE_CHECKING:
     from mlebench_console.engine.scoreboard.model import Cell, Costs, Evidence, Measure, Row
 
-scoreboard_app = new_app()
-aggregate_app = new_app()
-compare_app = new_app()
-insight_app = new_app()
-import_app = new_group("Import reports of MLE-bench onto the scoreboard, or newer published rows.")
+app = new_app()
+import_app = new_group()
+app.add_typer(import_app, name="import")
 
 Source = Annotated[
     str,
@@ -44,8 +42,6 @@ ExperimentId = Annotated[
 Pad = Annotated[bool, Option("--pad-missing", "--pad", help="Count missing and lost runs as no medal.")]
 
 
-# Narrower terminals have no room for the second decimal of published figures, nor for dates.
-_WIDE_ENOUGH = 110
 By = Literal["split", "category", "competition"]
 
 
@@ -57,7 +53,7 @@ def evidence_for(context: Context, sources: Sequence[str], experiment_id: str | 
     return load_evidence(sources, state_dir=state_dir, experiment_id=experiment_id, prices=prices)
 
 
-@scoreboard_app.command()
+@app.command()
 def scoreboard(
     context: Context,
     pad: Annotated[bool, Option(help="Count missing and lost runs as no medal.")] = False,
@@ -115,7 +111,7 @@ def scoreboard(
             say_rows(columns, shown)
 
 
-@aggregate_app.command()
+@app.command()
 def aggregate(
     context: Context,
     sources: Sources,
@@ -220,7 +216,7 @@ def _aggregated(
     return found
 
 
-@compare_app.command()
+@app.command()
 def compare(
     context: Context,
     first: Source,
@@ -263,7 +259,7 @@ def compare(
         say(f"only one has results of: {', '.join(found.left_out)}")
 
 
-@insight_app.command()
+@app.command()
 def insight(
     context: Context,
     sources: Sources,

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from mlebench_console.console.cli.common import Context, DataDir, new_group
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr
 
-app = new_group("Check a bundle: its files, its scores, its row.")
+app = new_group()
 
 
 @app.command()
