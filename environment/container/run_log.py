@@ -148,9 +148,8 @@ class CappedLog:
     def _close_stream(self) -> None:
         stream, self._stream = self._stream, None
         if stream is not None:
-            with suppress(
-                OSError
-            ):  # a network disk may report an earlier failure here; what was lost is unknown
+            # A network disk may report an earlier failure here; what was lost is unknown.
+            with suppress(OSError):
                 stream.close()
 
 

@@ -47,10 +47,8 @@ _EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not del
 _STAGING_POLL_SECONDS, _LONGEST_STAGING_POLL_SECONDS = 0.25, 10.0
 # An agent that ended so shortly before its runner's signal got the same signal.
 _SAME_SIGNAL_SECONDS = 2.0
-_FOLDERS, _LIVES = (
-    "mlebench-job-",
-    "job.lock",
-)  # folders on a node's own disk, and the lock that a running job holds
+# Folders on a node's own disk, and the lock that a running job holds.
+_FOLDERS, _LIVES = "mlebench-job-", "job.lock"
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LOCKS = (protocol.LOCK, protocol.GATEWAY_LOCK)
 

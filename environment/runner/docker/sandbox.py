@@ -558,10 +558,8 @@ class DockerSandbox(Sandbox):
             try:
                 client.kill(container.id, name)
             except APIError as error:
-                if error.status_code not in (
-                    404,
-                    409,
-                ):  # it has ended meanwhile, which the next listing shows
+                # Otherwise it has ended meanwhile, which the next listing shows.
+                if error.status_code not in (404, 409):
                     raise
 
     def _keep_output(self, agent: Container) -> None:

@@ -94,9 +94,8 @@ def remove_temporary_containers(client: APIClient, name: str) -> None:
     from docker.errors import NotFound
 
     with daemon.daemon_problems("the containers can't be removed"):
-        for container in reversed(
-            _names(name).values()
-        ):  # to Podman the agent depends on its validation server
+        # To Podman the agent depends on its validation server.
+        for container in reversed(_names(name).values()):
             try:
                 client.remove_container(container, force=True, v=True)
             except NotFound:

@@ -140,9 +140,8 @@ def copy_file(source: Path, target: Path, on_bytes: Callable[[int], None]) -> tu
     digest, size = hashlib.sha256(), 0
     with ExitStack() as opened:
         stream = opened.enter_context(source.open("rb", buffering=0))
-        on_bytes(
-            0
-        )  # opening may have taken so long that the copy was cancelled, and another process makes it
+        # Opening may have taken so long that the copy was cancelled, and another process makes it.
+        on_bytes(0)
         sink = opened.enter_context(target.open("xb", buffering=0))
         while True:
             with _naming_in_errors(source):

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -223,7 +223,14 @@ class Containment:
 
     def remove(self) -> bool:
         """Remove the groups, and return False if a process is still alive in one."""
-        return _remove_groups(self._groups.values())
+        for _ in range(_REMOVE_TRIES):  # killed processes leave them with a delay
+            for group in self._groups.values():
+                with suppress(OSError):
+                    group.rmdir()
+            if not any(group.exists() for group in self._groups.values()):
+                return True
+            time.sleep(_REMOVE_WAIT_SECONDS)
+        return False
 
     def _enforcement(self, *, isolated: bool) -> EnforcedLimits:
         by = {name: f"control group v{_version(folder)}" for name, folder in self._groups.items()}
@@ -379,25 +386,6 @@ def _set_limits(groups: Mapping[str, Path], limits: ProcessLimits) -> None:
 
 def _version(folder: Path) -> int:
     return _V2 if (folder / "cgroup.controllers").exists() else _V1
-
-
-def _remove_groups(groups: Iterable[Path]) -> bool:
-    """Remove groups, retrying, since killed processes leave them with a delay."""
-    left = {group for group in groups if group.exists()}
-    for _ in range(_REMOVE_TRIES):
-        for group in tuple(left):
-            try:
-                group.rmdir()
-            except FileNotFoundError:
-                left.discard(group)
-            except OSError:
-                continue
-            else:
-                left.discard(group)
-        if not left:
-            return True
-        time.sleep(_REMOVE_WAIT_SECONDS)
-    return False
 
 
 def _host_memory() -> int:

@@ -27,9 +27,8 @@ class ProcessSandbox(Sandbox):
     ) -> None:
         self._attempt = attempt
         lock = attempt / protocol.LOCK
-        self._lock = (
-            lock.resolve() if lock.is_symlink() else lock
-        )  # on a node it is asked for on its own disk
+        # On a node it is asked for on its own disk.
+        self._lock = lock.resolve() if lock.is_symlink() else lock
         self._name = name
         self._start_shim = start_shim
         self._shim: subprocess.Popen[bytes] | None = None
