@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +27,6 @@ def mends(competition_id: str, *defect_ids: str) -> pytest.MarkDecorator:
             f"{competition_id} has no such defects: {', '.join(sorted(unknown)) or '(none named)'}"
         )
     return pytest.mark.mends(competition_id, *defect_ids)
-
-
-def each_cell(cells: Iterable[tuple[str, str, str, Sequence[Cell]]]) -> pytest.MarkDecorator:
-    """Run a test for each cell of (competition, defect, column, cells), marked as showing that defect."""
-    return pytest.mark.parametrize(
-        ("competition_id", "column", "cell"),
-        [
-            pytest.param(competition_id, column, cell, marks=mends(competition_id, defect_id))
-            for competition_id, defect_id, column, given in cells
-            for cell in given
-        ],
-    )
 
 
 def table(competition_id: str, edition: Edition, name: str) -> pd.DataFrame:

@@ -13,7 +13,6 @@ import pytest
 from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
-    grade_in_both,
     mends,
     refusals,
     scores_against,
@@ -46,13 +45,6 @@ def test_the_description_tells_the_average_precision_that_is_computed(tmp_path: 
         text = (prepared(DRIVING, edition) / "public" / "description.md").read_text()
         assert "AP is the area under the curve of precision over recall" in text
         assert "TP" not in text
-
-
-@mends(DRIVING, "absent-classes-cost-nothing")
-def test_classes_that_are_not_there_cost_nothing_in_v1_and_count_in_corrected(tmp_path: Path) -> None:
-    truth, surplus = samples(f"1.0 {CAR}"), samples(f"1.0 {CAR} 0.2 {BUS}")
-    assert scores_against(truth, surplus, DRIVING, tmp_path) == [1.0, 0.5]
-    assert scores_against(truth, truth, DRIVING, tmp_path) == [1.0, 1.0]
 
 
 @mends(DRIVING, "test-logs-in-both-maps")
@@ -108,24 +100,6 @@ def test_impossible_boxes_of_a_class_that_is_there_are_refused_by_row(box: str, 
     present = table(DRIVING, "v1", "private/test.csv")[COLUMN].iloc[0].split(" ")[8]
     for message in refusals(DRIVING, with_cell(DRIVING, COLUMN, f"0.5 {box} {present}"), tmp_path):
         assert message.startswith(f"Row 1: {COLUMN} ")
-
-
-@mends(DRIVING, "malformed-boxes-crash")
-def test_an_impossible_box_of_a_class_that_is_not_there_is_refused_in_corrected_alone(tmp_path: Path) -> None:
-    v1, corrected = grade_in_both(
-        DRIVING, with_cell(DRIVING, COLUMN, "0.5 1 1 1 0 4 2 0.1 unicorn"), tmp_path
-    )
-    assert v1.outcome == "scored"
-    assert corrected.message.startswith(f"Row 1: {COLUMN} ")
-
-
-@mends(DRIVING, "samples-without-objects-crash")
-def test_a_sample_without_objects_is_nan_in_v1_and_zero_in_corrected(tmp_path: Path) -> None:
-    truth = samples(f"1.0 {CAR}", "")
-    v1, corrected = scores_against(truth, truth, DRIVING, tmp_path)
-    assert v1 is not None
-    assert np.isnan(v1)
-    assert corrected == 0.5
 
 
 @mends(DRIVING, "samples-without-objects-crash")

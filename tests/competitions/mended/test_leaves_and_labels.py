@@ -1,4 +1,4 @@
-"""Mended defects of photos of leaves, and of pictures with several labels or ranked guesses each."""
+"""Mended defects of photos of leaves, and of pictures with several labels each."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from tests.competitions.mended.editions import (
     from_answers,
     grade_in_both,
     mends,
-    sample,
-    scores_against,
 )
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector
 
 CASSAVA = "cassava-leaf-disease-classification"
-HOTEL = "hotel-id-2021-fgvc8"
 IMET = "imet-2020-fgvc7"
 LEAVES_2021 = "plant-pathology-2021-fgvc8"
 PADDY = "paddy-disease-classification"
@@ -57,39 +54,6 @@ def test_preparing_again_replaces_what_was_prepared(edition: Edition, tmp_path: 
     (first / "public" / "train.csv").unlink()
     again = prepare_competition(PADDY, data_dir=tmp_path / "data", raw=raw, edition=edition)
     assert sorted(again.rglob("*")) == listing
-
-
-@mends(HOTEL, "ids-compared-as-text")
-def test_hotel_ids_count_however_they_are_written(tmp_path: Path) -> None:
-    padded = from_answers(HOTEL, "hotel_id", lambda truth: "  0" + truth["hotel_id"].map(str) + "  7")
-    v1, corrected = grade_in_both(HOTEL, padded, tmp_path)
-    assert v1.score == 0
-    assert corrected.score == 1
-
-
-@mends(HOTEL, "ids-compared-as-text")
-def test_right_hotel_ids_beside_an_empty_cell_are_not_scored_wrong_silently(tmp_path: Path) -> None:
-    def make(edition: Edition) -> pd.DataFrame:
-        submission = answers(HOTEL, edition)[["image", "hotel_id"]].astype({"hotel_id": object})
-        submission.loc[4, "hotel_id"] = None  # makes pandas read the others as 36363.0
-        return submission
-
-    v1, corrected = grade_in_both(HOTEL, make, tmp_path)
-    assert v1.score == 0
-    assert corrected.message.startswith("Row 5: hotel_id")
-
-
-@mends(HOTEL, "ids-compared-as-text")
-@pytest.mark.parametrize("cell", ["the Ritz", "36363.0", "1,2"])
-def test_what_is_no_hotel_id_is_refused(cell: str, tmp_path: Path) -> None:
-    def make(edition: Edition) -> pd.DataFrame:
-        submission = sample(HOTEL, edition)
-        submission.loc[0, "hotel_id"] = cell
-        return submission
-
-    v1, corrected = grade_in_both(HOTEL, make, tmp_path)
-    assert v1.outcome == "scored"
-    assert corrected.message.startswith("Row 1: hotel_id")
 
 
 @pytest.mark.parametrize(
@@ -144,11 +108,3 @@ def test_the_advice_to_repeat_an_attribute_helps(tmp_path: Path) -> None:
     v1, corrected = grade_in_both(IMET, make, tmp_path)
     assert v1.score is not None
     assert v1.score == pytest.approx(corrected.score)
-
-
-@mends(LEAVES_2021, "pooled-f1")
-def test_every_leaf_photo_has_the_same_weight(tmp_path: Path) -> None:
-    truth = pd.DataFrame({"image": ["a.jpg", "b.jpg"], "labels": ["scab", "rust complex"]})
-    found = truth.assign(labels=["rust", "rust complex"])
-    # of three pairs two are found, and one is told that is none; of two photos one is right and one is wrong
-    assert scores_against(truth, found, LEAVES_2021, tmp_path) == pytest.approx([2 * 2 / (3 + 3), 0.5])

@@ -66,17 +66,6 @@ def test_no_scored_row_at_all_is_nan_in_v1_and_refused_in_corrected(tmp_path: Pa
     assert "rows, expected" in corrected.message
 
 
-@mends(LUNGS, "nan-capacity-scores-nan")
-@pytest.mark.parametrize("value", [None, math.inf])
-def test_a_capacity_without_a_number_scores_in_v1_and_is_refused_in_corrected(
-    value: float | None, tmp_path: Path
-) -> None:
-    v1, corrected = grade_in_both(LUNGS, lungs(lambda rows: rows.assign(FVC=value)), tmp_path)
-    assert v1.score is not None
-    assert math.isnan(v1.score) == (value is None)
-    assert corrected.message.startswith("Row 1: FVC")
-
-
 @mends(LUNGS, "repeated-visits-crash")
 def test_a_repeated_visit_is_refused(tmp_path: Path) -> None:
     def repeated(edition: Edition) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,7 +16,6 @@ from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     assert_kept_together,
     grade_in_both,
-    judged_against,
     mends,
     sample,
     table,
@@ -26,6 +26,7 @@ REVIEWS = "movie-review-sentiment-analysis-kernels-only"
 TWEETS = "tweet-sentiment-extraction"
 QUESTIONS = "chaii-hindi-and-tamil-question-answering"
 PATENTS = "us-patent-phrase-to-phrase-matching"
+QUEST = "google-quest-challenge"
 TAGS = "facebook-recruiting-iii-keyword-extraction"
 RUSSIAN = "text-normalization-challenge-russian-language"
 
@@ -90,45 +91,6 @@ def test_texts_that_read_like_missing_cells_are_kept(
     assert kept == {"v1": {""}, "corrected": {"null"}}
 
 
-@mends(TWEETS, "texts-like-missing-cells-lost")
-def test_a_piece_that_reads_like_a_missing_cell_can_be_met(tmp_path: Path) -> None:
-    truth = pd.DataFrame({"textID": list("ab"), "selected_text": ["so happy", "null"]})
-    v1, corrected = judged_against(truth, truth, TWEETS, tmp_path)
-    assert v1.message.startswith("Row 2: selected_text holds no word")
-    assert corrected.score == 1
-    assert judged_against(truth, truth.assign(selected_text="na"), TWEETS, tmp_path)[1].score == 0
-
-
-@mends(TWEETS, "rows-without-words-crash")
-def test_a_tweet_without_words_on_both_sides_is_right(tmp_path: Path) -> None:
-    truth = pd.DataFrame({"textID": list("abc"), "selected_text": ["so happy", "", "ugh"]})
-    given = truth.assign(selected_text=["so sad", "", "UGH"])
-    v1, corrected = judged_against(truth, given, TWEETS, tmp_path)
-    assert v1.message.startswith("Row 2: selected_text holds no word; write at least one in each row.")
-    assert corrected.score == pytest.approx((1 / 3 + 1 + 1) / 3)
-
-
-def test_the_refusal_names_a_row_of_the_submission_not_of_the_answers(tmp_path: Path) -> None:
-    truth = pd.DataFrame({"textID": list("ab"), "selected_text": ["so happy", ""]})
-    v1, _ = judged_against(truth, truth.assign(selected_text=""), TWEETS, tmp_path)
-    assert v1.message.startswith("Row 1:")
-
-
-@mends(QUESTIONS, "numeric-answers-crash")
-@pytest.mark.parametrize(
-    ("value", "score"),
-    [("1686", 1 / 12), ("1e3", 0), ("True", 0)],  # one of the twelve answers is the year 1686
-)
-def test_answers_that_look_like_numbers_are_text(value: str, score: float, tmp_path: Path) -> None:
-    v1, corrected = grade_in_both(
-        QUESTIONS, lambda edition: sample(QUESTIONS, edition).assign(PredictionString=value), tmp_path
-    )
-    assert v1.outcome == "rejected"
-    assert v1.message.startswith("Row 1: PredictionString ")
-    assert " is not text, but a number or True/False." in v1.message
-    assert corrected.score == pytest.approx(score)
-
-
 @mends(QUESTIONS, "answers-like-missing-cells-lost")
 def test_an_answer_that_reads_like_a_missing_cell_can_be_met(tmp_path: Path) -> None:
     assert "" in set(table(QUESTIONS, "v1", "private/test.csv")["PredictionString"])
@@ -138,23 +100,6 @@ def test_an_answer_that_reads_like_a_missing_cell_can_be_met(tmp_path: Path) -> 
     )
     assert v1.score == pytest.approx(11 / 12)
     assert corrected.score == 1
-
-
-@pytest.mark.parametrize(
-    ("guesses", "pooled", "mean"),
-    [
-        # of five tags two are told; of the first question's four just one, of the other's one all
-        pytest.param(["a", "e"], 4 / 7, (2 / 5 + 1) / 2, marks=mends(TAGS, "pooled-f1-instead-of-mean")),
-        pytest.param(["a b c d x", "e"], 1, (8 / 9 + 1) / 2, marks=mends(TAGS, "unknown-tags-ignored")),
-    ],
-)
-def test_tags_are_scored_question_by_question_and_unknown_ones_count(
-    guesses: list[str], pooled: float, mean: float, tmp_path: Path
-) -> None:
-    truth = pd.DataFrame({"Id": [1, 2], "Tags": ["a b c d", "e"]})
-    v1, corrected = judged_against(truth, truth.assign(Tags=guesses), TAGS, tmp_path)
-    assert v1.score == pytest.approx(pooled)
-    assert corrected.score == pytest.approx(mean)
 
 
 @mends(TAGS, "repeated-questions-in-train")
@@ -170,13 +115,6 @@ def test_equal_questions_stay_together() -> None:
 def test_the_sample_of_tags_holds_no_texts() -> None:
     assert list(sample(TAGS, "v1").columns) == ["Id", "Title", "Body", "Tags"]
     assert list(sample(TAGS, "corrected").columns) == ["Id", "Tags"]
-
-
-@mends(TAGS, "numeric-tags-crash")
-def test_tags_that_look_like_numbers_are_text(tmp_path: Path) -> None:
-    v1, corrected = grade_in_both(TAGS, lambda edition: sample(TAGS, edition).assign(Tags=7), tmp_path)
-    assert "the column holds numbers or True/False only; expected names as text." in v1.message
-    assert corrected.score == 0
 
 
 @mends(RUSSIAN, "tokens-like-missing-cells-lost")
@@ -218,5 +156,24 @@ def test_equal_sentences_stay_together(tmp_path: Path) -> None:
             for part in ("train", "test_2")
         )
         return train, test
+
+    assert_kept_together(parts)
+
+
+@mends(QUEST, "questions-on-both-sides")
+def test_answers_to_one_question_stay_together(tmp_path: Path) -> None:
+    def ask_twice(raw: Path) -> None:
+        rows = pd.read_csv(raw / "train.csv")
+        for column in ("question_title", "question_body"):
+            rows[column] = rows[column].iloc[np.arange(len(rows)) // 2 * 2].to_numpy()
+        rows.to_csv(raw / "train.csv", index=False)
+
+    def parts(edition: Edition) -> tuple[set[str], set[str]]:
+        folder = prepared_after(ask_twice, QUEST, edition, tmp_path)
+        assert pd.read_csv(folder / "private" / "test.csv")["question_type_spelling"].nunique() > 1
+        train, test = (pd.read_csv(folder / "public" / f"{part}.csv") for part in ("train", "test"))
+        return set(train["question_title"] + train["question_body"]), set(
+            test["question_title"] + test["question_body"]
+        )
 
     assert_kept_together(parts)

@@ -9,13 +9,12 @@ from typing import Any
 
 from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import answers, grade_in_both, mends, sample
+from tests.competitions.mended.editions import answers, mends, sample
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector, digest, unpack_tar
 
 INATURALIST = "inaturalist-2019-fgvc6"
 CAMERAS_2019 = "iwildcam-2019-fgvc6"
-CAMERAS_2020 = "iwildcam-2020-fgvc7"
 
 
 def members(archive: Path) -> dict[str, str]:
@@ -78,15 +77,3 @@ def test_an_unpacked_folder_of_photos_gives_the_same(tmp_path: Path) -> None:
 def test_the_sample_does_not_tell_places_in_the_raw_table() -> None:
     assert list(sample(CAMERAS_2019, "v1").columns) == ["Unnamed: 0", "Id", "Category"]
     assert list(sample(CAMERAS_2019, "corrected").columns) == ["Id", "Category"]
-
-
-@mends(CAMERAS_2020, "header-of-the-text-refused")
-def test_the_column_of_older_texts_is_taken_too(tmp_path: Path) -> None:
-    v1, corrected = grade_in_both(
-        CAMERAS_2020,
-        lambda edition: answers(CAMERAS_2020, edition).rename(columns={"Category": "Predicted"}),
-        tmp_path,
-    )
-    assert v1.outcome == "rejected"
-    assert "'Category' is missing" in v1.message
-    assert corrected.score == 1
