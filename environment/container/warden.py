@@ -105,7 +105,7 @@ class Warden:
         Raises:
             OSError: it cannot be started.
         """
-        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        adopt_orphans()
         self._wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -251,6 +251,11 @@ class Warden:
         give_up = time.monotonic() + _DRAIN_PATIENCE
         while self._output >= 0 and time.monotonic() < give_up:
             self._wait(selector, 0.2)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of this process's descendants whose own parents end."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:

@@ -8,7 +8,6 @@ their subreaper. It ends with the command's code or signal.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -17,9 +16,8 @@ import time
 from contextlib import suppress
 
 from mlebench_console.environment.container.processes import process_tree, send
+from mlebench_console.environment.container.warden import adopt_orphans, die_with
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 _ROUNDS = 200
 _ROUND_SECONDS = 0.05
 
@@ -27,12 +25,9 @@ _ROUND_SECONDS = 0.05
 def main() -> int:
     """Run the command."""
     parent = os.getppid()
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans()
     signal.signal(signal.SIGUSR1, lambda _number, _frame: _end_all())
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
-    if os.getppid() != parent:
-        return 1
+    die_with(parent, signal.SIGUSR1)
     # It gets SIGTERM together with the agent, which may need its grace period.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     command = subprocess.Popen(sys.argv[2:], preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
