@@ -56,7 +56,8 @@ def claimed(path: Path, what: str) -> Iterator[None]:
     Raises:
         Claimed: another living process holds it.
     """
-    me = _me()
+    pid = os.getpid()
+    me = Owner(secrets.token_hex(8), socket.gethostname(), _place(), pid, _started(pid))
     _take(path, me, what)
     ended = threading.Event()
     heartbeat = threading.Thread(target=_keep_touching, args=(path, ended), daemon=True)
@@ -165,11 +166,6 @@ def _read(path: Path) -> Owner | None:
         return Owner(**json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
-
-
-def _me() -> Owner:
-    pid = os.getpid()
-    return Owner(secrets.token_hex(8), socket.gethostname(), _place(), pid, _started(pid))
 
 
 def _place() -> str:

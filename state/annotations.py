@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mlebench_console.foundation.problems import UsageProblem
-from mlebench_console.state import events, runs, sweeps
+from mlebench_console.state import events
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.records import Run, Sweep, Tag
@@ -62,28 +62,10 @@ def check_tags(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.lower() for name in names))
 
 
-def annotate_run(database: Database, run_id: int, change: Annotation, *, by: str, now: float) -> None:
-    """Change a run's note and tags; an annotation that changes nothing leaves no event."""
-    with database.transaction():
-        run = runs.get(database, run_id)
-        told = _annotate(database, "runs", run, change.checked(), by, now)
-        if told:
-            events.append(database, now, EventKind.RUN_ANNOTATED, f"{told}, by {by}", run=run)
-
-
-def annotate_sweep(database: Database, sweep_id: str, change: Annotation, *, by: str, now: float) -> None:
-    """Change a sweep's note and tags; an annotation that changes nothing leaves no event."""
-    with database.transaction():
-        sweep = sweeps.get(database, sweep_id)
-        told = _annotate(database, "sweeps", sweep, change.checked(), by, now)
-        if told:
-            events.append(database, now, EventKind.SWEEP_ANNOTATED, f"{told}, by {by}", sweep_id=sweep.id)
-
-
-def _annotate(
-    database: Database, table: str, subject: Run | Sweep, change: Annotation, by: str, now: float
-) -> str:
-    """Change the row of a run or a sweep, and return in words what is different now."""
+def annotate(database: Database, subject: Run | Sweep, change: Annotation, *, by: str, now: float) -> None:
+    """Change the note and tags of a run or a sweep; an annotation that changes nothing leaves no event."""
+    change = change.checked()
+    table = "runs" if isinstance(subject, Run) else "sweeps"
     told, columns = [], dict[str, Any]()
     known = {tag.name for tag in subject.tags}
     added = [name for name in change.add if name not in known]
@@ -103,9 +85,15 @@ def _annotate(
     if change.note is not None and change.note != subject.note:
         columns |= {"note": change.note, "noted_by": by, "noted_at": now}
         told.append(f"note: {change.note}" if change.note else "note removed")
-    if columns:
+    if not columns:
+        return
+    with database.transaction():
         database.update(table, subject.id, **columns)
-    return "; ".join(told)
+        text = f"{'; '.join(told)}, by {by}"
+        if isinstance(subject, Run):
+            events.append(database, now, EventKind.RUN_ANNOTATED, text, run=subject)
+        else:
+            events.append(database, now, EventKind.SWEEP_ANNOTATED, text, sweep_id=subject.id)
 
 
 def _printable(text: str) -> str:

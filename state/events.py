@@ -137,20 +137,8 @@ def _events(rows: Sequence[sqlite3.Row]) -> list[Event]:
     for row in rows:
         kind = _KINDS.get(row["kind"])
         decoder = decoders.get(kind) if row["detail"] is not None and kind is not None else None
-        found.append(
-            Event(
-                id=row["id"],
-                at=row["at"],
-                kind=kind or row["kind"],
-                text=row["text"],
-                sweep_id=row["sweep_id"],
-                run_id=row["run_id"],
-                attempt_id=row["attempt_id"],
-                competition_id=row["competition_id"],
-                times=row["times"],
-                detail=None if decoder is None else _decoded(decoder, row["detail"]),
-            )
-        )
+        detail = None if decoder is None else _decoded(decoder, row["detail"])
+        found.append(Event(**{**dict(row), "kind": kind or row["kind"], "detail": detail}))
     return found
 
 

@@ -48,8 +48,8 @@ def export(client: APIClient, name: str, folder: Path, output: Path | None = Non
     with daemon_problems(f"the image {name} can't be exported"):
         known: dict[str, Any] = client.inspect_image(name)
     config = known.get("Config") or {}
-    digest = str(known["Id"])
-    file = output or folder / f"{name}-{digest.removeprefix('sha256:')[:_DIGITS]}{_SUFFIX}"
+    image = str(known["Id"])
+    file = output or folder / f"{name}-{image.removeprefix('sha256:')[:_DIGITS]}{_SUFFIX}"
     file.parent.mkdir(parents=True, exist_ok=True)
     with _container(client, name) as container:
         user = _user_in(client, container)
@@ -61,16 +61,20 @@ def export(client: APIClient, name: str, folder: Path, output: Path | None = Non
         ):
             for piece in client.export(container, chunk_size=_PIECE_BYTES):
                 unpacked_bytes += archive.write(piece)
+    with file.open("rb") as written:
+        digest = hashlib.file_digest(written, "sha256").hexdigest()
     described = ImageFile(
         name=name,
         path=str(file.absolute()),
-        sha256=_digest(file),
+        sha256=digest,
         bytes=file.stat().st_size,
         unpacked_bytes=unpacked_bytes,
-        image=digest,
+        image=image,
         created=time.time(),
         labels=tuple(sorted((config.get("Labels") or {}).items())),
-        variables=tuple(_pair(one) for one in config.get("Env") or ()),
+        variables=tuple(
+            (name, value) for name, _, value in (one.partition("=") for one in config.get("Env") or ())
+        ),
     )
     return _describe(replace(described, **user))
 
@@ -123,7 +127,8 @@ def find_exported(image: NeededImage, folder: Path) -> ImageFile:
     fault = "not exported"
     for one in exported(folder):
         if one.name == image.name:
-            fault = image.fault_of(*_recipe(one))
+            labels = dict(one.labels)
+            fault = image.fault_of(labels.get(RECIPE_LABEL, ""), labels.get(ENVIRONMENT_LABEL, ""))
             if not fault:
                 return one
     step = (
@@ -131,11 +136,6 @@ def find_exported(image: NeededImage, folder: Path) -> ImageFile:
         "Without an image: --runtime process."
     )
     raise EnvironmentProblem(f"the image {image.name} is {fault}", f"looked in {folder}", step)
-
-
-def _recipe(image: ImageFile) -> tuple[str, str]:
-    labels = dict(image.labels)
-    return labels.get(RECIPE_LABEL, ""), labels.get(ENVIRONMENT_LABEL, "")
 
 
 def _describe(image: ImageFile) -> ImageFile:
@@ -146,11 +146,6 @@ def _describe(image: ImageFile) -> ImageFile:
 
 def _description(file: Path) -> Path:
     return file.with_name(f"{file.name}.json")
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    return name, value
 
 
 @contextmanager
@@ -189,8 +184,3 @@ def _user_in(client: APIClient, container: str) -> dict[str, Any]:
         f"it has no user '{_USER}'",
         "Let its Dockerfile start from mlebench-env.",
     )
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -141,7 +141,9 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
         together = alike.get(_cause_of(event), [event])
         if len(together) > 1:
             if event is together[0]:
-                made.append(News(NotificationKind.FAILED, _of_many(together)))
+                whose = ", ".join(dict.fromkeys(one.sweep_id for one in together if one.sweep_id))
+                text = f"{len(together):,} runs of {whose}: {_in_common(together)}"
+                made.append(News(NotificationKind.FAILED, text))
             continue
         kind = _notified_as(event)
         if kind is not None:
@@ -179,11 +181,6 @@ def _cause_of(event: Event) -> str:
     from mlebench_console.state.event_records import GradingFailed, RunFailed
 
     return event.detail.cause if isinstance(event.detail, RunFailed | GradingFailed) else ""
-
-
-def _of_many(events: Sequence[Event]) -> str:
-    sweeps = ", ".join(dict.fromkeys(event.sweep_id for event in events if event.sweep_id))
-    return f"{len(events):,} runs of {sweeps}: {_in_common(events)}"
 
 
 def _in_common(events: Sequence[Event]) -> str:

@@ -19,7 +19,6 @@ from mlebench_console.competitions.model import edition_named
 from mlebench_console.engine.checks import Check, Health, failed
 from mlebench_console.engine.layout import dataset_folder, is_prepared
 from mlebench_console.engine.placements.commands import (
-    Job,
     JobEstimate,
     NoAccounting,
     Partition,
@@ -154,7 +153,10 @@ def known_placements(places: Places) -> list[PlacementFacts]:
         UsageProblem: config.toml can't be read.
     """
     profiles = slurm_profiles(places.config_file)
-    live = _live(places)
+    live: list[Attempt] = []
+    if database.exists(places.state_dir):
+        with closing(database.open_for_reading(places.state_dir)) as state:
+            live = runs.live_attempts(state)
     problem, step, partitions = "", "", frozenset[str]()
     try:
         partitions = frozenset(SlurmCommands(os.environ).partitions())
@@ -202,7 +204,9 @@ def check_placement(places: Places, name: str) -> Iterator[Check]:
     except Problem as problem:
         yield failed(problem)
         return
-    yield Check(Health.OK, f"Slurm answers; {_jobs_in_words(ours)}")
+    waiting = sum(job.state == "PENDING" for job in ours)
+    running = sum(job.state == "RUNNING" for job in ours)
+    yield Check(Health.OK, f"Slurm answers; of this state {running} jobs run and {waiting} wait")
     for check in (_check_partition, _check_nodes, _check_account, _check_records, _check_job):
         try:
             yield from check(commands, profile)
@@ -220,12 +224,6 @@ def staging_tools(profile: SlurmProfile) -> Check:
         text = f"{how}, and mksquashfs is not installed here: only datasets that have an image can be used"
         return Check(Health.WARN, text, "Install squashfs-tools.")
     return Check(Health.OK, how)
-
-
-def _jobs_in_words(ours: list[Job]) -> str:
-    waiting = sum(job.state == "PENDING" for job in ours)
-    running = sum(job.state == "RUNNING" for job in ours)
-    return f"of this state {running} jobs run and {waiting} wait"
 
 
 def _check_partition(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
@@ -360,10 +358,3 @@ def _require_account(commands: SlurmCommands, profile: SlurmProfile) -> None:
             f"you have no qos '{profile.qos}' at this Slurm",
             f"yours are: {', '.join(sorted(allowed)) or 'none'}",
         )
-
-
-def _live(places: Places) -> list[Attempt]:
-    if not database.exists(places.state_dir):
-        return []
-    with closing(database.open_for_reading(places.state_dir)) as state:
-        return runs.live_attempts(state)

@@ -21,7 +21,7 @@ from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state import runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database, UnusableState
-from mlebench_console.state.lifecycle import Outcome, RunState
+from mlebench_console.state.lifecycle import RunState
 from mlebench_console.state.records import Attempt, Grade, Run, Submission, Sweep
 
 # The time between attempts to grade grows with the time since grading first failed, within these bounds.
@@ -104,7 +104,7 @@ class LiveGrading:
         for attempt in runs.attempts_in(self._database, RunState.GRADING):
             final = submissions.final_of(self._database, attempt.id)
             if final is not None and final.standing is not None:
-                self._finish(attempt, final.standing)
+                transitions.finished(self._database, attempt.id, final.standing, now=self._clock.now())
             else:
                 waiting.append(attempt)
         return waiting
@@ -158,9 +158,6 @@ class LiveGrading:
         transitions.grading_failed(
             self._database, submission.attempt_id, cause.replace("\n", " "), retry_at=retry_at, now=now
         )
-
-    def _finish(self, attempt: Attempt, standing: Outcome) -> None:
-        transitions.finished(self._database, attempt.id, standing, now=self._clock.now())
 
     def _run_of(self, submission: Submission) -> Run:
         return runs.get(self._database, runs.attempt(self._database, submission.attempt_id).run_id)

@@ -325,16 +325,19 @@ class Intake:
             case _:
                 pass  # reported again by a new runner, as the one before was killed before it could record that
 
-    def _note(self, run: Run, attempt: Attempt, kind: EventKind, text: str, times: int = 1) -> None:
+    def _note(
+        self,
+        run: Run,
+        attempt: Attempt,
+        kind: EventKind,
+        text: str,
+        times: int = 1,
+        *,
+        most: int = _MOST_EVENTS,
+    ) -> None:
+        now, text = self._clock.now(), text[:_LONGEST_TEXT]
         events.append_or_count(
-            self._database,
-            self._clock.now(),
-            kind,
-            text[:_LONGEST_TEXT],
-            run=run,
-            attempt_id=attempt.id,
-            most=_MOST_EVENTS,
-            times=times,
+            self._database, now, kind, text, run=run, attempt_id=attempt.id, most=most, times=times
         )
 
     def _end(self, attempt: Attempt, ending: Ending) -> None:
@@ -431,15 +434,8 @@ class Intake:
         for end in ends:
             if end.failure is not None:
                 answers = f"answers {end.status}" if end.status else "does not answer"
-                events.append_or_count(
-                    self._database,
-                    self._clock.now(),
-                    EventKind.RUN_PROVIDER,
-                    f"the provider {end.provider} {answers}: {end.problem}",
-                    run=run,
-                    attempt_id=attempt.id,
-                    most=1,
-                )
+                text = f"the provider {end.provider} {answers}: {end.problem}"
+                self._note(run, attempt, EventKind.RUN_PROVIDER, text, most=1)
 
     def _note_budget(
         self, attempt: Attempt, order: Order, before: Sequence[ModelUse], calls: Sequence[ModelCall]
@@ -454,15 +450,7 @@ class Intake:
         for kind, outcome in _OVER_BUDGET.items():
             over = [call for call in calls if call.outcome is outcome]
             if over:
-                events.append_or_count(
-                    self._database,
-                    self._clock.now(),
-                    kind,
-                    f"a model call was not made: {over[-1].problem}",
-                    run=run,
-                    attempt_id=attempt.id,
-                    most=1,
-                )
+                self._note(run, attempt, kind, f"a model call was not made: {over[-1].problem}", most=1)
 
     def _close(
         self, run: Run, attempt: Attempt, folder: Path, status: AttemptStatus, *, is_overdue: bool
@@ -512,17 +500,17 @@ class Intake:
                     suspected, _evidence = suspicion(ending, tail, outage) or (None, "")
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
-                    excused = failure.kind is FailureClass.BUDGET and self._is_excused(run, attempt)
+                    # Its calls were refused by a shared budget, in a sweep that relaunches such runs.
+                    excused = (
+                        failure.kind is FailureClass.BUDGET
+                        and events.has(self._database, attempt, EventKind.RUN_SHARED_BUDGET_USED_UP)
+                        and sweeps.get(self._database, run.sweep_id).spec.over_budget == RELAUNCH
+                    )
                     of_job = "" if status.ended is None else status.ended.text
                     evidence = "\n".join(filter(None, (of_job, failure.evidence)))
                     failure = replace(failure, excused=excused, evidence=evidence)
                     transitions.failed(self._database, attempt.id, failure, now=now)
         self._placements.of(attempt).forget(attempt)
-
-    def _is_excused(self, run: Run, attempt: Attempt) -> bool:
-        """Return whether an agent's calls were refused by a shared budget, in a sweep that relaunches such runs."""
-        is_shared = events.has(self._database, attempt, EventKind.RUN_SHARED_BUDGET_USED_UP)
-        return is_shared and sweeps.get(self._database, run.sweep_id).spec.over_budget == RELAUNCH
 
     def _ending(self, folder: Path) -> Ending:
         """Read how an attempt ended, from its events if `exit.json` is damaged.

@@ -43,7 +43,7 @@ from mlebench_console.foundation.daemons import Log
 from mlebench_console.foundation.problems import Problem, UsageProblem
 from mlebench_console.foundation.text import plural, visible
 from mlebench_console.state import acknowledgements, events, experiments, requests, runs, sweeps, transitions
-from mlebench_console.state.annotations import Annotation, annotate_run, annotate_sweep
+from mlebench_console.state.annotations import Annotation, annotate
 from mlebench_console.state.causes import cause_key
 from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.event_records import EventKind
@@ -237,12 +237,13 @@ class RequestDispatcher:
 
     def _annotate_runs(self, request: AnnotateRuns, by: str) -> Answer:
         for run_id in request.run_ids:
-            annotate_run(self._database, run_id, request.change, by=by, now=self._clock.now())
+            run = runs.get(self._database, run_id)
+            annotate(self._database, run, request.change, by=by, now=self._clock.now())
         return Answer(f"{_runs(len(request.run_ids))} {_annotated(request.change)}")
 
     def _annotate_sweep(self, request: AnnotateSweep, by: str) -> Answer:
         sweep = sweeps.get(self._database, request.sweep_id)
-        annotate_sweep(self._database, sweep.id, request.change, by=by, now=self._clock.now())
+        annotate(self._database, sweep, request.change, by=by, now=self._clock.now())
         return Answer(f"sweep {sweep.id} is {_annotated(request.change)}", sweep.id)
 
     def _assign(self, request: AssignExperiment, _by: str) -> Answer:

@@ -34,7 +34,8 @@ from mlebench_console.engine.requests import (
 )
 from mlebench_console.engine.settings import FILTERS
 from mlebench_console.foundation.conditions import Budget
-from mlebench_console.state.annotations import Annotation, annotate_run
+from mlebench_console.state import runs
+from mlebench_console.state.annotations import Annotation, annotate
 from mlebench_console.state.lifecycle import Outcome
 from mlebench_console.state.usage.budgets import BudgetScope
 from tests.console import worlds
@@ -260,7 +261,8 @@ async def test_notes_and_tags_are_written_by_key(opened: OpenConsole, asked: lis
         assert (note.change, len(note.run_ids)) == (Annotation("look"), 3)
         assert (tags.change, without.change) == (Annotation(None, ("gpu",)), Annotation(None, (), ("old",)))
         change = Annotation("node 3 again", ("gpu",))
-        annotate_run(console.world.database, note.run_ids[0], change, by="me@here", now=NOW)
+        noted = runs.get(console.world.database, note.run_ids[0])
+        annotate(console.world.database, noted, change, by="me@here", now=NOW)
         await console.sees("✎ #gpu  node 3 again")
         await console.press("escape", "colon")
         field = console.app.screen.query_one("#command Input", Input)

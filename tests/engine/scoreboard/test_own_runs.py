@@ -14,7 +14,7 @@ from mlebench_console.engine.scoreboard.own_runs import own_evidence
 from mlebench_console.engine.scoreboard.page import page_of
 from mlebench_console.state import database as state_database
 from mlebench_console.state import experiments, transitions
-from mlebench_console.state.annotations import Annotation, annotate_run
+from mlebench_console.state.annotations import Annotation, annotate
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, Outcome
 from mlebench_console.state.records import SweepSpec
@@ -206,7 +206,7 @@ def test_notes_and_tags_are_exported_with_runs_and_stay_out_of_the_row(database:
     (run,) = sweep(database, "dummy-1", SPEC)
     finish(database, run, Outcome.GOLD, score=0.0)
     noted = Annotation("a <b>lucky</b> seed", ("night",))
-    annotate_run(database, run.id, noted, by="me@here", now=1.0)
+    annotate(database, run, noted, by="me@here", now=1.0)
     (evidence,) = own_evidence(database)
     frame = trials_frame(evidence)
     assert (frame["note"][0], frame["tags"][0]) == ("a <b>lucky</b> seed", "night")
