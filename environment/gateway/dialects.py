@@ -457,12 +457,10 @@ class AnswerReader:
             value = msgspec.json.decode(content)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return False
+        # Gemini's streams without alt=sse, and errors in them, are lists.
+        for item in value if isinstance(value, list) else [value]:
+            self._read_object(item)
         self.characters += _characters(content)
-        if isinstance(value, list):  # Gemini's streams without alt=sse, and errors in them
-            for item in value:
-                self._read_object(item)
-            return False
-        self._read_object(value)
         return (
             isinstance(value, dict)
             and value.get("choices") == []
