@@ -26,7 +26,6 @@ SCAN_BLOCK = 96 << 10
 _FIRST_LOOK = 512
 # An entry of the index has about twenty bytes.
 _LONGEST_ENTRY = 64
-_INDEX_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,6 @@ class TimeIndex:
     def __init__(self, log: Path) -> None:
         self._path = log.with_suffix(".times")
         self._descriptor: int | None = None
-        self._read: tuple[tuple[int, int], list[tuple[int, int, float]]] = ((0, 0), [])
         self.size = 0
 
     def refresh(self) -> None:
@@ -96,52 +94,36 @@ class TimeIndex:
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor, self.size = None, 0
-        self._read = ((0, 0), [])
 
     def place_after_moment(self, moment: float) -> int:
         """Return the place in the index of the first entry after a time."""
-        return self._place(2, moment)
+        return self._place(1, moment)
 
     def place_after_offset(self, offset: int) -> int:
         """Return the place in the index of the first entry for a byte after this one."""
-        return self._place(1, offset)
+        return self._place(0, offset)
 
-    def entries(self, start: int, end: int) -> list[tuple[int, int, float]]:
-        """Read the entries between two places, each as its place, the byte's position, and its time."""
-        if start >= end or self._descriptor is None:
-            return []
-        if self._read[0] != (start, end):
-            found, place = [], start
-            for line in os.pread(self._descriptor, end - start, start).split(b"\n")[:-1]:
-                entry = _entry(line)
-                if entry is not None:
-                    found.append((place, *entry))
-                place += len(line) + 1
-            self._read = ((start, end), found)
-        return self._read[1]
+    def entry_at(self, place: int) -> tuple[int, float] | None:
+        """Read the entry at a place: the position of a byte, and its time."""
+        if place >= self.size or self._descriptor is None:
+            return None
+        return _entry(os.pread(self._descriptor, _LONGEST_ENTRY, place).partition(b"\n")[0])
 
-    def entry_before(self, place: int) -> tuple[int, int, float] | None:
+    def entry_before(self, place: int) -> tuple[int, float] | None:
         """Read the entry that ends at a place."""
-        begin = self._line_at(max(0, place - _LONGEST_ENTRY))
-        found = self.entries(begin if begin < place else 0, place)
-        return found[-1] if found else None
-
-    def place_after(self, place: int) -> int:
-        """Return the place after the entry at a place."""
-        return min(self.size, self._line_at(place + 1))
+        if place == 0 or self._descriptor is None:
+            return None
+        begin = max(0, place - _LONGEST_ENTRY)
+        return _entry(os.pread(self._descriptor, place - 1 - begin, begin).rpartition(b"\n")[2])
 
     def _place(self, column: int, value: float) -> int:
-        blocks = range(-(-self.size // _INDEX_BLOCK))
+        """Return the place of the first entry with a greater value in a column; entries are in order of both."""
 
-        def begins_after(block: int) -> bool:
-            place = self._line_at(block * _INDEX_BLOCK)
-            first = self.entries(place, self.place_after(place))
-            return not first or first[0][column] > value
+        def is_after(place: int) -> bool:
+            entry = self.entry_at(self._line_at(place))
+            return entry is None or entry[column] > value
 
-        block = bisect_left(blocks, True, key=begins_after)
-        start = self._line_at(max(0, block - 1) * _INDEX_BLOCK)
-        end = min(self.size, self._line_at(block * _INDEX_BLOCK))
-        return next((entry[0] for entry in self.entries(start, end) if entry[column] > value), end)
+        return self._line_at(bisect_left(range(self.size), True, key=is_after))
 
     def _line_at(self, place: int) -> int:
         """Return the start of the first line at or after a place."""
@@ -217,32 +199,20 @@ class LogFile:
         """Return when the bytes at some positions, in ascending order, were printed; None if unknown."""
         index = self.index
         index.refresh()
-        if not positions:
-            return []
-        start = index.place_after_offset(positions[0])
-        end = index.place_after_offset(positions[-1])
-        if end - start > _INDEX_BLOCK:  # far apart, such as lines that pass a filter
-            places = [index.place_after_offset(position) for position in positions]
-            befores = [index.entry_before(place) for place in places]
-        else:
-            entries = index.entries(start, end)
-            first = index.entry_before(start)
-            counts = (bisect_right(entries, position, key=lambda entry: entry[1]) for position in positions)
-            befores = [entries[count - 1] if count else first for count in counts]
-        return [None if entry is None else entry[2] for entry in befores]
+        entries = (index.entry_before(index.place_after_offset(position)) for position in positions)
+        return [None if entry is None else entry[1] for entry in entries]
 
     def position_at(self, moment: float) -> int:
         """Return the position where the output of a time begins, to the second."""
         self.index.refresh()
         found = self.index.entry_before(self.index.place_after_moment(moment))
-        return 0 if found is None else found[1]
+        return 0 if found is None else found[0]
 
     def time_span(self) -> tuple[float, float] | None:
         """Return when the first and the last byte was printed; None if unknown."""
         self.index.refresh()
-        first = self.index.entries(0, self.index.place_after(0))
-        last = self.index.entry_before(self.index.size)
-        return None if last is None else (first[0][2] if first else last[2], last[2])
+        first, last = self.index.entry_at(0), self.index.entry_before(self.index.size)
+        return None if last is None else ((first or last)[1], last[1])
 
     def name_at(self, position: int) -> LogName | None:  # noqa: ARG002  # see JoinedLogs
         """Return the name of the log that a line is from, if there are several."""
