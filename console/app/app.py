@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from textual import events
 
-from mlebench_console.console import wording
 from mlebench_console.console.app.news import NewsWatch, desktop_sequence
 from mlebench_console.console.app.screens import import_next_screens, make_screen
 from mlebench_console.console.tui.base_app import BaseApp
@@ -26,7 +25,6 @@ from mlebench_console.console.tui.screen import ConsoleScreen, OpeningScreen, is
 from mlebench_console.console.tui.session import Session, read_session, write_session
 from mlebench_console.console.tui.stylesheet import CachedStylesheet
 from mlebench_console.console.tui.theme import DARK, LIGHT, PALETTES
-from mlebench_console.console.tui.widgets.frame import STALLED_SECONDS
 from mlebench_console.engine.notifications import news
 from mlebench_console.engine.notifications.news import News
 from mlebench_console.engine.places import Places
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from mlebench_console.console.app.shell import Shell
     from mlebench_console.engine.control import Answer, EngineStatus
     from mlebench_console.engine.needs.need import Need
-    from mlebench_console.engine.needs.needs import NeedFacts, Needs
+    from mlebench_console.engine.needs.needs import NeedFacts
     from mlebench_console.engine.requests import Request
     from mlebench_console.engine.settings import Value
     from mlebench_console.state.database import Database
@@ -423,33 +421,6 @@ class ConsoleApp(BaseApp):
 
         self.in_background(partial(control.withdraw, self.places, last.id), done)
 
-    def confirm(
-        self, question: Screen[str], then: Callable[[], None], free_part: Callable[[], None] | None = None
-    ) -> None:
-        """Ask a question and call `then` if the answer is yes, or `free_part` if it is that one."""
-        does = {"yes": then, "free": free_part}
-
-        def answered(answer: str | None) -> None:
-            chosen = does.get(answer or "no")
-            if chosen is not None:
-                chosen()
-
-        # In the app's own context: Textual delivers the answer to the widget that asked, and the command line is
-        # already removed by then.
-        with self._context():
-            self.push_screen(question, answered)
-
-    def start_engine(self) -> None:
-        """Start the engine and show that it runs."""
-        from mlebench_console.engine import control
-
-        def started(status: EngineStatus) -> None:
-            self.say(f"the engine is running, process {status.pid}")
-            self.reader.look_now()
-
-        if not self.refuses():
-            self.in_background(partial(control.ensure_running, self.places), started)
-
     # The state, the engine and the news.
 
     def take_condition(self, condition: StateCondition) -> None:
@@ -472,16 +443,6 @@ class ConsoleApp(BaseApp):
         self._renew_needs()
         self.refresh_frames()
 
-    @property
-    def unread(self) -> str:
-        """Why the data shown may be outdated: the state does not answer or can't be read; empty if it is current."""
-        stalled, problem = self.reader.stalled_for(), self.condition.problem
-        if stalled > STALLED_SECONDS:
-            return f"the state has not answered since {wording.clock(self.now() - stalled)}"
-        if self.condition.health is StateHealth.BAD and problem is not None:
-            return problem.in_one_line()
-        return ""
-
     def _renew_needs(self) -> None:
         """Count what needs a person now; redraw the screen if the host's or the state's problems have changed."""
         from mlebench_console.engine.needs.need import host_needs
@@ -490,21 +451,10 @@ class ConsoleApp(BaseApp):
             self.needed = len(self.needs_of(self._need_facts).needed)
         if not self.is_host_known:  # an engine that was not looked at yet is not down
             return
-        found = host_needs(self.engine, self.now(), has_state=self._has_state, unread=self.unread)
+        found = host_needs(self.engine, self.now(), has_state=self.has_state, unread=self.unread)
         has_changed, self._host_needs = found != self._host_needs, found
         if has_changed and self.screen_stack and isinstance(self.screen, ConsoleScreen):
             self.screen.draw()
-
-    @property
-    def _has_state(self) -> bool:
-        # An engine that was not looked at yet is not down.
-        return self.is_host_known and self.condition.health in (StateHealth.GOOD, StateHealth.BAD)
-
-    def needs_of(self, found: NeedFacts) -> Needs:
-        """Return what needs a person now, of the state and of the engine's host."""
-        from mlebench_console.engine.needs.needs import needs
-
-        return needs(found, self.engine, self.now(), has_state=self._has_state, unread=self.unread)
 
     def watch_news(self) -> None:
         """Start watching the state for new events, or stop if notifications in the terminal are switched off."""

@@ -13,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from mlebench_console.console import wording
 from mlebench_console.console.actions.action import NotApplicable
 from mlebench_console.console.roles import ASCII, UNICODE, Drawing, Signs
 from mlebench_console.console.sanitize import plain_lines
 from mlebench_console.console.tui.config import Settings
-from mlebench_console.console.tui.reader import Reader, StateCondition, StateHealth
+from mlebench_console.console.tui.reader import STALLED_SECONDS, Reader, StateCondition, StateHealth
 from mlebench_console.console.tui.session import Session
 from mlebench_console.console.tui.terminal import TerminalApp
 from mlebench_console.console.tui.theme import Palette
@@ -186,24 +187,58 @@ class BaseApp(TerminalApp):
         else:
             self.carry_out(action)
 
-    # Implemented by the app, which knows dialogs and screens.
-
-    def carry_out(self, action: Action, then: Callable[[Answer], None] | None = None) -> None:
-        """Ask the action's question, if it has one, then file its requests and show the engine's answers."""
-        raise NotImplementedError
-
     def confirm(
         self, question: Screen[str], then: Callable[[], None], free_part: Callable[[], None] | None = None
     ) -> None:
         """Ask a question and call `then` if the answer is yes, or `free_part` if it is that one."""
-        raise NotImplementedError
 
-    def needs_of(self, found: NeedFacts) -> Needs:
-        """Return what needs a person now, of the state and of the engine's host."""
-        raise NotImplementedError
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                then()
+            elif answer == "free" and free_part is not None:
+                free_part()
+
+        # In the app's own context: Textual delivers the answer to the widget that asked, and the command line is
+        # already removed by then.
+        with self._context():
+            self.push_screen(question, answered)
 
     def start_engine(self) -> None:
         """Start the engine and show that it runs."""
+        from mlebench_console.engine import control
+
+        def started(status: EngineStatus) -> None:
+            self.say(f"the engine is running, process {status.pid}")
+            self.reader.look_now()
+
+        if not self.refuses():
+            self.in_background(partial(control.ensure_running, self.places), started)
+
+    @property
+    def unread(self) -> str:
+        """Why the data shown may be outdated: the state does not answer or can't be read; empty if it is current."""
+        stalled, problem = self.reader.stalled_for(), self.condition.problem
+        if stalled > STALLED_SECONDS:
+            return f"the state has not answered since {wording.clock(self.now() - stalled)}"
+        if self.condition.health is StateHealth.BAD and problem is not None:
+            return problem.in_one_line()
+        return ""
+
+    @property
+    def has_state(self) -> bool:
+        """Whether there is a state, as far as both it and the engine have been looked at."""
+        return self.is_host_known and self.condition.health in (StateHealth.GOOD, StateHealth.BAD)
+
+    def needs_of(self, found: NeedFacts) -> Needs:
+        """Return what needs a person now, of the state and of the engine's host."""
+        from mlebench_console.engine.needs.needs import needs
+
+        return needs(found, self.engine, self.now(), has_state=self.has_state, unread=self.unread)
+
+    # Implemented by the app, which knows dialogs and screens.
+
+    def carry_out(self, action: Action, then: Callable[[Answer], None] | None = None) -> None:
+        """Ask the action's question, if it has one, then file its requests and show the engine's answers."""
         raise NotImplementedError
 
     def change_setting(self, table: str, name: str, value: Value) -> None:

@@ -358,7 +358,7 @@ TABLE: tuple[Key, ...] = _in_contexts(
     Key("save", "ctrl+s", "ask('save')", "save", "Write the form as such a file"),
     Key("clear", "f8", "clear", "clear", "Make the form as it was at first"),
     "field",
-    Key("complete", "right", "complete", "complete", "Take what is suggested behind the cursor", 5),
+    Key("complete", "right", "cursor_right", "complete", "Take what is suggested behind the cursor", 5),
     Key("next", "tab down", "app.focus_next", "next field", "To the next field"),
     Key("previous", "shift+tab up", "app.focus_previous", "field before", "To the field before"),
     "events",

@@ -28,6 +28,8 @@ LOOK_EVERY_SECONDS = 0.5
 ENGINE_EVERY_SECONDS = 2.0
 # Shorter problems are not reported: an engine that creates, migrates or replaces the state takes less time.
 TROUBLE_PASSES_SECONDS = 2.0
+# If the file system has not answered for this long, a person is told.
+STALLED_SECONDS = 3.0
 
 
 @dataclass

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.geometry import Size
 from textual.message import Message
@@ -26,6 +26,7 @@ from mlebench_console.console.tui.keys import Context, Key, bindings
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.frame import Footer, Notices, TopLine
+from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
@@ -274,10 +275,6 @@ class ConsoleScreen(Screen[None]):
         """Open the item chosen with Enter or a click."""
         self.action_open()
 
-    def on_prompt_toggled(self) -> None:
-        """Show the keys of the prompt in the footer, or those of the screen again."""
-        self.refresh_frame()
-
     def on_query_answered(self, message: QueryAnswered) -> None:
         """Process an answer that the reader's thread has posted."""
         message.stop()
@@ -301,12 +298,11 @@ class ConsoleScreen(Screen[None]):
         if self._unanswered is not None:
             self._unanswered.discard(name)
 
-    def on_descendant_focus(self) -> None:
+    @on(events.DescendantFocus)
+    @on(events.DescendantBlur)
+    @on(Prompt.Toggled)
+    def refresh_keys(self) -> None:
         """Update the footer: other keys work in a field than in a list."""
-        self.refresh_frame()
-
-    def on_descendant_blur(self) -> None:
-        """Update the footer after a field was left."""
         self.refresh_frame()
 
     def on_resize(self, event: events.Resize) -> None:

@@ -13,7 +13,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.pieces import cut, foreign, spread, spread_fitting, width_of
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.tui.keys import SCREENS, Context, Key
-from mlebench_console.console.tui.reader import StateHealth
+from mlebench_console.console.tui.reader import STALLED_SECONDS, StateHealth
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.foundation.text import plural
@@ -21,8 +21,6 @@ from mlebench_console.foundation.text import plural
 if TYPE_CHECKING:
     from mlebench_console.foundation.problems import Problem
 
-# A notice is shown when the file system has not answered for this long.
-STALLED_SECONDS = 3.0
 # The engine normally carries out a request this soon after its undo period has ended.
 _OVERDUE_SECONDS = 3.0
 # From this width on titles of screens come before figures of the engine, at least those of so many screens.

@@ -143,10 +143,6 @@ class Field(TypingLine):
 
     BINDINGS = bindings("field")
 
-    def action_complete(self) -> None:
-        """Accept the suggestion if there is one, otherwise move the cursor right."""
-        self.action_cursor_right()
-
 
 _LABEL_WIDTH = 14
 
