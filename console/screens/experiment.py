@@ -38,7 +38,7 @@ from mlebench_console.engine.scoreboard.insight import Insight
 from mlebench_console.engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
 from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.foundation.text import plural
+from mlebench_console.foundation.text import limit_text, plural
 from mlebench_console.state.lifecycle import Outcome
 
 # On narrower screens costs by competition are left out, since names would be cut.
@@ -157,7 +157,7 @@ class ExperimentScreen(_SubjectScreen):
         ]
         second: list[Pieces] = [
             ((f"edition {conditions.edition}", "dim"),),
-            ((f"limit {foreign(conditions.hours or wording.UNKNOWN, 10).rstrip()}", "dim"),),
+            ((f"limit {limit_text(conditions.hours) if conditions.hours else wording.UNKNOWN}", "dim"),),
             ((f"network {foreign(conditions.network or wording.UNKNOWN, 12).rstrip()}", "dim"),),
             ((foreign(conditions.hardware or "hardware unknown", 60).rstrip(), "dim"),),
         ]

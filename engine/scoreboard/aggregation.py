@@ -165,7 +165,7 @@ def row_of(
             for column, members in splits.items()
         },
         own=own,
-        hours=evidence.limit_hours,
+        hours=evidence.conditions.hours,
         date="" if created is None else created.date().isoformat(),
         edition=evidence.conditions.edition,
         seeds_done=own.cell.n if own.cell else complete_seeds(evidence.results(), covered),

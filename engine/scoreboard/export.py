@@ -322,32 +322,24 @@ def shortcomings(row: Row, disclosure: Disclosure) -> tuple[tuple[str, str], ...
         interim = None if row.own is None else row.own.interim
         count = "some" if interim is None else f"{interim.runs - interim.ended:,} of {interim.runs:,}"
         found.append(("runs", f"{count} have not ended{'' if disclosure.absent else without}"))
-    found += [("seeds", text) for text in _short_of_seeds(disclosure)]
+    done, planned = disclosure.seeds_done, disclosure.seeds_planned
+    if done is not None and planned is not None and done < planned:
+        found.append(("seeds", f"{done} of {planned} complete"))
+    elif done is not None and done < _USUAL_SEEDS:
+        found.append(("seeds", f"{done}; published rows have {_USUAL_SEEDS} or more"))
     if not row.agent:
         found.append(("agent", "its name is missing"))
     if not row.llms:
         found.append(("models", "their names are missing"))
-    found += [("integrity", text) for text in _not_examined(disclosure.integrity)]
+    summary = disclosure.integrity
+    if summary is not None and not summary.layers:
+        found.append(("integrity", "no detector has looked at its runs"))
+    if summary is not None and summary.flagged:
+        flagged = plural(len(summary.flagged), "flagged run")
+        found.append(("integrity", f"{flagged} that nobody has reviewed"))
     if unknown := disclosure.unknown():
         found.append(("conditions", f"not known: {', '.join(unknown)}"))
     return tuple(found)
-
-
-def _short_of_seeds(disclosure: Disclosure) -> Iterator[str]:
-    done, planned = disclosure.seeds_done, disclosure.seeds_planned
-    if done is not None and planned is not None and done < planned:
-        yield f"{done} of {planned} complete"
-    elif done is not None and done < _USUAL_SEEDS:
-        yield f"{done}; published rows have {_USUAL_SEEDS} or more"
-
-
-def _not_examined(summary: IntegritySummary | None) -> Iterator[str]:
-    if summary is None:
-        return
-    if not summary.layers:
-        yield "no detector has looked at its runs"
-    if summary.flagged:
-        yield f"{plural(len(summary.flagged), 'flagged run')} that nobody has reviewed"
 
 
 # A row as text

@@ -92,15 +92,16 @@ def shorter_limits(evidence: Evidence) -> tuple[TimePoint, ...]:
     trials = [trial for trial in evidence.trials if trial.earned is not None and trial.run_id is not None]
     final = results_of((trial.competition_id, trial.earned) for trial in trials)
     competitions = list(final)
-    if evidence.conflict or evidence.limit_hours is None or not competitions:
+    limit = evidence.conditions.hours
+    if evidence.conflict or limit is None or not competitions:
         return ()
-    limits = [hours for hours in _HOURS if hours < evidence.limit_hours]
+    limits = [hours for hours in _HOURS if hours < limit]
     points = []
-    for hours in limits or [fraction * evidence.limit_hours for fraction in _FRACTIONS]:
+    for hours in limits or [fraction * limit for fraction in _FRACTIONS]:
         results = results_of((trial.competition_id, trial.earned_at(hours * 3600)) for trial in trials)
         points.append(TimePoint(hours, aggregate(results, competitions)[Measure.ANY_MEDAL]))
     full = aggregate(final, competitions)[Measure.ANY_MEDAL]
-    return (*points, TimePoint(evidence.limit_hours, full, full=True))
+    return (*points, TimePoint(limit, full, full=True))
 
 
 # How runs ended, medals and failures alike

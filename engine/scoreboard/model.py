@@ -15,7 +15,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.engine.model_costs import CURRENCY, Spending, named
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.runner import protocol
-from mlebench_console.foundation.text import plural
+from mlebench_console.foundation.text import limit_text, plural
 from mlebench_console.state.integrity import RunIntegrity
 from mlebench_console.state.lifecycle import MEDALS, Outcome
 from mlebench_console.state.records import Attempt, Submission
@@ -77,7 +77,7 @@ class Conditions:
     """The conditions that must be equal for runs to share a row.
 
     Attributes:
-        hours: the time limit, as text.
+        hours: the time limit; None: unknown.
         hardware: the processors, memory and GPUs of a run.
         data: `real` or `demo`.
         descriptions: `usual`, or `obfuscated` where they hid the competition's name; empty: unknown.
@@ -88,7 +88,7 @@ class Conditions:
     edition: str
     agent: str = ""
     agent_version: str = ""
-    hours: str = ""
+    hours: float | None = None
     hardware: str = ""
     network: str = ""
     data: str = "real"
@@ -113,7 +113,8 @@ def differences(conditions: Iterable[Conditions], *, ignored: Sequence[str] = ()
     compared = tuple(conditions)
     found = []
     for name, words in _PLURALS.items():
-        values = {str(getattr(one, name)) for one in compared} - {""}
+        known = {getattr(one, name) for one in compared} - {"", None}
+        values = {limit_text(value) if name == "hours" else value for value in known}
         if len(values) > 1 and name not in ignored:
             found.append(f"mixed {words}: {', '.join(sorted(values))}")
     return tuple(found)
@@ -314,7 +315,6 @@ class Evidence:
     conditions: Conditions
     trials: tuple[Trial, ...]
     created_at: float
-    limit_hours: float | None = None
     planned_seeds: int | None = None
     conflict: str = ""
     note: str = ""
@@ -342,9 +342,12 @@ class Evidence:
         """Return the evidence with what an operator adds to its row; empty values change nothing."""
         return replace(
             self,
-            conditions=replace(self.conditions, agent=agent or self.conditions.agent),
+            conditions=replace(
+                self.conditions,
+                agent=agent or self.conditions.agent,
+                hours=self.conditions.hours if hours is None else hours,
+            ),
             llms=llms or self.llms,
-            limit_hours=self.limit_hours if hours is None else hours,
         )
 
     def counted(self, *, pad_missing: bool = False) -> tuple[tuple[Trial, frozenset[Measure]], ...]:

@@ -29,7 +29,6 @@ from mlebench_console.environment.gateway.prices import PriceTable, price_table
 from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.problems import UsageProblem
-from mlebench_console.foundation.text import limit_text
 from mlebench_console.state import datasets, experiments, integrity, runs, submissions, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import RunIntegrity
@@ -150,7 +149,7 @@ class _Records:
     ) -> Evidence:
         """Gather an experiment from its sweeps and the runs of each."""
         newest = members[-1]
-        limit, resources = newest.conditions.time_limit_seconds, newest.conditions.resources
+        resources = newest.conditions.resources
         conditions = [_conditions_of(sweep, part) for sweep, part in zip(members, runs_of, strict=True)]
         gpus_known = resources.gpus >= 0 and newest.conditions.runtime != IMPORTED
         return Evidence(
@@ -163,7 +162,6 @@ class _Records:
                 for run in sorted(part, key=lambda run: run.seed)
             ),
             created_at=newest.created_at,
-            limit_hours=limit / 3600 or None,
             planned_seeds=sum(sweep.spec.seeds for sweep in members),
             conflict="; ".join(differences(conditions)),
             note=newest.note if newest.id == experiment.id else "",
@@ -198,12 +196,11 @@ def _conditions_of(sweep: Sweep, members: Sequence[Run]) -> Conditions:
     """Return the conditions of a sweep's runs; one run on demo data marks the whole sweep as demo."""
     conditions, is_known = sweep.conditions, sweep.conditions.runtime != IMPORTED
     descriptions = OBFUSCATED if conditions.obfuscated else USUAL
-    hours = conditions.time_limit_seconds / 3600
     return Conditions(
         edition=conditions.edition,
         agent=sweep.spec.agent_id,
         agent_version=sweep.agent_version[:12],
-        hours=limit_text(hours) if hours else "",
+        hours=conditions.time_limit_seconds / 3600 or None,
         hardware=_hardware_of(conditions) if is_known else "",
         network=conditions.network,
         data="demo" if any(run.demo for run in members) else "real",

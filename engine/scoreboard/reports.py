@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -37,7 +37,6 @@ from mlebench_console.engine.scoreboard.own_runs import find_evidence
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.foundation.files import read_csv, write_json
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
-from mlebench_console.foundation.text import limit_text
 from mlebench_console.state import database as state_database
 
 # The folder of imports in the state directory.
@@ -290,15 +289,12 @@ def _read_files(paths: Sequence[Path], about: About) -> Evidence:
     tables = [path for path in paths if path.suffix.lower() == ".csv"]
     if tables and len(paths) > 1:
         raise UsageProblem("a table of outcomes can't be read together with other files")
-    return _read_outcomes(tables[0], about) if tables else _read_reports(paths, about)
-
-
-def _read_reports(paths: Iterable[Path], about: About) -> Evidence:
-    """Read grading reports in MLE-bench's order: by path as text, and within a report by competition."""
-    ordered = sorted(paths, key=str)
-    if not ordered:
+    if tables:
+        return _evidence(_read_outcomes(tables[0]), about)
+    if not paths:
         raise DataProblem(f"there is no grading report of {about.name}")
-    return _evidence([report for path in ordered for report in _read_report(path)], about)
+    # In MLE-bench's order: by path as text, and within a report by competition.
+    return _evidence([report for path in sorted(paths, key=str) for report in _read_report(path)], about)
 
 
 def _read_report(path: Path) -> list[dict[str, Any]]:
@@ -312,8 +308,8 @@ def _read_report(path: Path) -> list[dict[str, Any]]:
     return sorted(reports, key=lambda report: report["competition_id"])
 
 
-def _read_outcomes(path: Path, about: About) -> Evidence:
-    """Read a table with one line for each seed of each competition.
+def _read_outcomes(path: Path) -> list[dict[str, Any]]:
+    """Read a table with one line for each seed of each competition, and return its lines as reports.
 
     It needs `competition_id`, `seed` and the medal columns of a report; `score`, `valid_submission`,
     `above_median`, `submission_exists` and `runtime_seconds` are optional.
@@ -325,7 +321,7 @@ def _read_outcomes(path: Path, about: About) -> Evidence:
             lines.append((int(row["seed"]), _outcome(row)))
         except (ValueError, TypeError) as error:
             raise DataProblem(f"{path}, row {number}, is not valid", str(error)) from error
-    return _evidence([values for _, values in sorted(lines, key=lambda line: line[0])], about)
+    return [values for _, values in sorted(lines, key=lambda line: line[0])]
 
 
 def _outcome(row: Mapping[str, str]) -> dict[str, Any]:
@@ -341,11 +337,6 @@ def _outcome(row: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _descriptions(value: str) -> str:
-    """Return the kind of descriptions for a report's `descriptions` field."""
-    return {"unknown": "", OBFUSCATED: OBFUSCATED}.get(value, USUAL)
-
-
 def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
     known = set(registry.all_ids())
     unknown = sorted({report["competition_id"] for report in reports} - known)
@@ -356,13 +347,14 @@ def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
         seeds[report["competition_id"]] += 1
         trials.append(_trial(report, seeds[report["competition_id"]]))
     editions = {str(report.get("edition") or "v1") for report in reports}
-    texts = {_descriptions(str(report.get("descriptions") or "unknown")) for report in reports}
+    given = {str(report.get("descriptions") or "unknown") for report in reports}
+    texts = {{"unknown": "", OBFUSCATED: OBFUSCATED}.get(one, USUAL) for one in given}
     conditions = [
         Conditions(
             edition=edition,
             descriptions=text,
             agent=about.agent or about.name,
-            hours="" if about.hours is None else limit_text(about.hours),
+            hours=about.hours,
             hardware=about.hardware,
         )
         for edition in sorted(editions or {"v1"})
@@ -374,7 +366,6 @@ def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
         conditions=conditions[-1],
         trials=tuple(trials),
         created_at=max((trial.decided_at or 0.0 for trial in trials), default=0.0),
-        limit_hours=about.hours,
         conflict="; ".join(differences(conditions)),
         note=f"left out, not of this benchmark: {', '.join(unknown[:_MOST_NAMED])}" if unknown else "",
         llms=about.llms,

@@ -62,12 +62,12 @@ def test_only_seeds_that_count_and_competitions_in_common_are_compared() -> None
 
 
 def test_editions_are_never_compared_and_other_differences_are_told() -> None:
-    ours = evidence("a", {LEAF: "+"}, hours="24 h", agent="x")
+    ours = evidence("a", {LEAF: "+"}, hours=24.0, agent="x")
     with pytest.raises(UsageProblem, match="mixed editions: corrected, v1"):
         compare(ours, evidence("b", {LEAF: "+"}, edition="corrected"))
     with pytest.raises(UsageProblem, match="mixed kinds of data"):
         compare(ours, evidence("b", {LEAF: "+"}, data="demo"))
-    assert compare(ours, evidence("b", {LEAF: "+"}, hours="12 h", agent="y")).caveats == (
+    assert compare(ours, evidence("b", {LEAF: "+"}, hours=12.0, agent="y")).caveats == (
         "mixed time limits: 12 h, 24 h",
     )
 

@@ -268,9 +268,9 @@ def test_what_speaks_against_a_row_ends_no_comment_and_makes_no_element(form: Ro
 
 
 def test_everything_that_must_be_told_is_told() -> None:
-    found = evidence("e", {LEAF: "+.", SPOOKY: "-+"}, hours="24 h", hardware="1 GPU", network="open")
+    found = evidence("e", {LEAF: "+.", SPOOKY: "-+"}, hours=24.0, hardware="1 GPU", network="open")
     rerolled = replace(found.trials[0], rerolls=1)
-    row, disclosure = made(replace(found, trials=(rerolled, *found.trials[1:]), limit_hours=24))
+    row, disclosure = made(replace(found, trials=(rerolled, *found.trials[1:])))
     told = dict(replace(disclosure, images=("sha256:abc",), isolated=(3, 4)).facts())
     assert told["edition"] == "v1"
     assert told["agent images"] == "sha256:abc"

@@ -177,7 +177,7 @@ def test_limits_below_an_hour_are_asked_about_in_parts(database: Database) -> No
 
 
 def test_reports_have_no_history() -> None:
-    assert shorter_limits(replace(evidence("e", {LEAF: "+"}), limit_hours=24.0)) == ()
+    assert shorter_limits(evidence("e", {LEAF: "+"}, hours=24.0)) == ()
 
 
 def test_saturation_needs_three_seeds() -> None:
