@@ -21,8 +21,8 @@ from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places, own_agents_folder
 from mlebench_console.engine.requests import LaunchSweep
 from mlebench_console.engine.runs.scheduling import GpuPool
+from mlebench_console.engine.runs.starting import Starter
 from mlebench_console.engine.settings import EngineSettings
-from mlebench_console.engine.supervisor.starting import Starter
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings

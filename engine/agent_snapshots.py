@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from mlebench_console.engine.agents import IGNORED, Agent, get_agent
+from mlebench_console.engine.places import agents_folders
 from mlebench_console.environment.container import trees
 from mlebench_console.foundation import files, folders
 from mlebench_console.foundation.clock import Clock
@@ -18,7 +19,7 @@ from mlebench_console.foundation.files import PARTIAL_SUFFIX
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state import sweeps
 from mlebench_console.state.database import Database
-from mlebench_console.state.records import Sweep
+from mlebench_console.state.records import Sweep, SweepSpec
 
 FOLDER = "agents"
 MOST_BYTES = 1 << 30
@@ -67,6 +68,15 @@ def check(folder: Path) -> None:
 def version_of(folder: Path) -> str:
     """Return the version that a snapshot of an agent's folder would have now."""
     return folders.content_digest(folder, ignored=IGNORED)
+
+
+def agent_of(spec: SweepSpec) -> Agent:
+    """Read the agent that a sweep would be launched with now.
+
+    Raises:
+        Problem: it is missing or broken.
+    """
+    return get_agent(spec.agent_id, agents_folders(spec.agents_dir))
 
 
 def agent_of_sweep(state_dir: Path, sweep: Sweep) -> Agent:

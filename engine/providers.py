@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -133,6 +134,11 @@ def keys_of(providers: Iterable[ModelProvider], operator: Mapping[str, str]) -> 
                 f"export {name}=... where the engine is started",
             )
     return {name: operator[name] for name in names}
+
+
+def new_token() -> str:
+    """Return a token that an agent uses in place of keys, with the prefix that some clients require."""
+    return f"sk-mlebench-{token_hex(24)}"
 
 
 def without_keys(

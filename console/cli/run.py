@@ -601,7 +601,7 @@ def shell(
     ] = None,
 ) -> None:
     """Open a shell in a container as an agent finds it; nothing in it is kept, and secrets are not set."""
-    from mlebench_console.engine.runs.launching import agent_of
+    from mlebench_console.engine.agent_snapshots import agent_of
     from mlebench_console.engine.runs.shell import open_shell, variables
 
     if bool(run) == bool(competition):

@@ -1,6 +1,6 @@
 """Why a run does not run, each reason with its code and data: a queued run, one in a batch system, a failed one.
 
-The rules for queued runs are those by which `engine.supervisor.starting` starts runs; what only the engine's process
+The rules for queued runs are those by which `engine.runs.starting` starts runs; what only the engine's process
 knows, such as which GPUs it has leased, is derived from the live runs.
 """
 

@@ -18,8 +18,8 @@ from mlebench_console.engine.model_costs import use_of
 from mlebench_console.engine.options.sweep import RELAUNCH
 from mlebench_console.engine.placements import AttemptStatus, Placements
 from mlebench_console.engine.placements.model import Lost
-from mlebench_console.engine.runs import launching
 from mlebench_console.engine.runs.failures import Conclusion, classify, last_lines, suspicion
+from mlebench_console.engine.runs.starting import ForeignDirectory, read_order
 from mlebench_console.environment.container.output import Ending, ServiceRestarted
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.container.traffic import Traffic
@@ -269,9 +269,9 @@ class Intake:
         if attempt.id in self._own:
             return True
         try:
-            if launching.read_order(self._state_dir, attempt) is not None:
+            if read_order(self._state_dir, attempt) is not None:
                 self._own.add(attempt.id)
-        except launching.ForeignDirectory as problem:
+        except ForeignDirectory as problem:
             if attempt.id not in self._foreign:
                 self._foreign.add(attempt.id)
                 now, text = self._clock.now(), problem.in_one_line()

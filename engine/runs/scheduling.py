@@ -1,13 +1,20 @@
-"""Choose which runs start now, and lease GPUs to them; `engine.supervisor.starting` starts and retries them."""
+"""Choose which runs start now, lease GPUs to them, space out starts and retry failures; `starting` starts runs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from mlebench_console.environment.runner.host.readings import Gpu, GpuReader
 from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.clock import Clock
+from mlebench_console.state import runs, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import ENGINE
+from mlebench_console.state.records import Sweep
+from mlebench_console.state.runs import FailedRun
+from mlebench_console.state.usage import outages
 
 ALL = -1
 _TOLERANCE = 1e-9
@@ -167,3 +174,59 @@ class GpuPool:
                 if uuid in free:  # the driver may have lost it
                     free[uuid] -= share
         return free
+
+
+class StartRamp:
+    """Spaces out a sweep's starts; after a restart the time of the last start is read from the state."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._started_at: dict[str, float] = {}
+
+    def may_start(self, sweep: Sweep, at_most: int) -> int:
+        """Return how many runs of a sweep may start now, at most `at_most`."""
+        if not sweep.spec.start_ramp_seconds:
+            return at_most
+        last = self._started_at.get(sweep.id)
+        if last is None:
+            last = self._started_at[sweep.id] = self._last_start(sweep.id)
+        return min(at_most, int(self._clock.monotonic() - last >= sweep.spec.start_ramp_seconds))
+
+    def note_start(self, sweep_id: str) -> None:
+        """Record that a run of a sweep has been started."""
+        self._started_at[sweep_id] = self._clock.monotonic()
+
+    def _last_start(self, sweep_id: str) -> float:
+        """Return the last start by the monotonic clock; now, if the wall clock was set back since."""
+        started = runs.last_launch(self._database, sweep_id)
+        since = math.inf if started is None else max(0.0, self._clock.now() - started)
+        return self._clock.monotonic() - since
+
+
+class Retrier:
+    """Queues failed runs again in the sweeps that allow it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._seen_at: dict[int, float] = {}
+
+    def step(self) -> None:
+        """Queue the failed runs again that have waited long enough."""
+        waiting: dict[int, float] = {}
+        away = outages.unreachable(self._database)
+        for run in runs.to_retry(self._database):
+            waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
+            needed = sweeps.get(self._database, run.sweep_id).spec.conditions.models.gateway if away else ()
+            # The number of retries is limited: don't spend one while a needed provider is unreachable.
+            if self._is_due(run, waiting[run.id]) and away.isdisjoint(needed):
+                transitions.requeued(self._database, run.id, by=ENGINE, now=self._clock.now())
+                del waiting[run.id]
+        self._seen_at = waiting
+
+    def _is_due(self, run: FailedRun, seen_at: float) -> bool:
+        """Return whether a run has waited long enough since it failed, or was first seen if the clock was set back."""
+        now = self._clock.now()
+        waited = max(now - (run.ended_at or now), self._clock.monotonic() - seen_at)
+        return waited >= RETRY_BACKOFF.seconds(run.failures)

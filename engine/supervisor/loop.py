@@ -36,11 +36,11 @@ from mlebench_console.engine.requests import (
 )
 from mlebench_console.engine.runs.grading import LiveGrading
 from mlebench_console.engine.runs.intake import Intake
-from mlebench_console.engine.runs.scheduling import GpuPool
+from mlebench_console.engine.runs.scheduling import GpuPool, Retrier
+from mlebench_console.engine.runs.starting import Starter
 from mlebench_console.engine.settings import EngineSettings
 from mlebench_console.engine.space import existing
 from mlebench_console.engine.supervisor.requests import RequestDispatcher
-from mlebench_console.engine.supervisor.starting import Retrier, Starter
 from mlebench_console.engine.sweeps.checks import HostCapacity
 from mlebench_console.engine.sweeps.imports import SweepImport
 from mlebench_console.engine.sweeps.launch import SweepLaunches

@@ -35,7 +35,7 @@ from mlebench_console.engine.requests import (
     WithdrawAcknowledgement,
     read_request,
 )
-from mlebench_console.engine.runs import launching
+from mlebench_console.engine.runs.starting import ForeignDirectory, ask_to_stop
 from mlebench_console.engine.sweeps.launch import SweepLaunches
 from mlebench_console.environment.runner.protocol import Stop
 from mlebench_console.foundation.clock import Clock
@@ -211,8 +211,8 @@ class RequestDispatcher:
         attempt = runs.latest_attempt(self._database, run.id)
         assert attempt is not None  # a live run has one
         try:
-            launching.ask_to_stop(self._places.state_dir, attempt, Stop(by, now))
-        except launching.ForeignDirectory:
+            ask_to_stop(self._places.state_dir, attempt, Stop(by, now))
+        except ForeignDirectory:
             transitions.stopped(self._database, run.id, by=by, now=now)
             return
         self._placements.of(attempt).end(attempt)

@@ -14,7 +14,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS, edition_named
 from mlebench_console.competitions.task import refuse_excluded
 from mlebench_console.engine import agent_snapshots
-from mlebench_console.engine.agent_snapshots import version_of
+from mlebench_console.engine.agent_snapshots import agent_of, version_of
 from mlebench_console.engine.agents import Agent, leaves_out_kwargs, required_secrets, start_command
 from mlebench_console.engine.checks import Check, Health, Remedy, failed
 from mlebench_console.engine.control import EngineStatus
@@ -26,9 +26,8 @@ from mlebench_console.engine.placements.checks import estimate
 from mlebench_console.engine.placements.sbatch import profile_named, runtime_on_nodes
 from mlebench_console.engine.placements.survey import kept_offers
 from mlebench_console.engine.places import Places, images_folder
-from mlebench_console.engine.providers import keys_of, providers_of, without_keys
+from mlebench_console.engine.providers import keys_of, new_token, providers_of, without_keys
 from mlebench_console.engine.requests import LaunchSweep
-from mlebench_console.engine.runs import launching
 from mlebench_console.engine.settings import SlurmProfile
 from mlebench_console.engine.space import existing
 from mlebench_console.environment.gateway.dialects import Grant
@@ -120,7 +119,7 @@ def _same_sweep(launch: LaunchSweep, places: Places) -> Sweep | None:
     with closing(database.open_for_reading(places.state_dir)) as state:
         found = sweeps.find(state, launch.name)
     if found is not None:
-        refuse_another(launch, version_of(launching.agent_of(launch.spec).folder), found)
+        refuse_another(launch, version_of(agent_of(launch.spec).folder), found)
     return found
 
 
@@ -181,9 +180,9 @@ def _agent(
     spec: SweepSpec, environment: Mapping[str, str], providers: tuple[ModelProvider, ...], places: Places
 ) -> Iterator[Check]:
     try:
-        agent = launching.agent_of(spec)
+        agent = agent_of(spec)
         keys_of(providers, environment)
-        start_command(agent, without_keys(providers, environment, launching.new_token()))
+        start_command(agent, without_keys(providers, environment, new_token()))
         agent_snapshots.check(agent.folder)
     except Problem as problem:
         yield failed(problem)

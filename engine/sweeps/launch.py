@@ -10,13 +10,12 @@ from dataclasses import replace
 
 from mlebench_console.competitions.model import edition_named
 from mlebench_console.engine import datasets as preparation
-from mlebench_console.engine.agent_snapshots import AgentSnapshots
+from mlebench_console.engine.agent_snapshots import AgentSnapshots, agent_of
 from mlebench_console.engine.agents import wants_obfuscated
 from mlebench_console.engine.checks import Check
 from mlebench_console.engine.options.sweep import check_name
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import Answer, LaunchSweep
-from mlebench_console.engine.runs.launching import agent_of
 from mlebench_console.engine.sweeps.checks import (
     HostCapacity,
     check_launch,

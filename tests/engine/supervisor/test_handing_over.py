@@ -12,10 +12,9 @@ import pytest
 from mlebench_console.engine.agent_snapshots import take
 from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places, own_agents_folder
-from mlebench_console.engine.runs import launching
-from mlebench_console.engine.runs.scheduling import GpuPool
+from mlebench_console.engine.runs.scheduling import GpuPool, Retrier
+from mlebench_console.engine.runs.starting import Starter, ask_to_stop, read_order
 from mlebench_console.engine.settings import EngineSettings
-from mlebench_console.engine.supervisor.starting import Retrier, Starter
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.runner import protocol, secrets
@@ -40,8 +39,8 @@ class World:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.trouble: Exception | None = None
         self.logged: list[str] = []
-        self.put = launching.hand_over
-        monkeypatch.setattr(launching, "hand_over", self._put)
+        self.put = Starter._pass_on
+        monkeypatch.setattr(Starter, "_pass_on", self._put)
         self.places = Places(folder / "config.toml", folder / "data", folder)
         self.state = database.open_for_writing(folder)
         self.clock = HandClock()
@@ -67,7 +66,7 @@ class World:
     def _put(self, *arguments: object) -> None:
         if self.trouble is not None:
             raise self.trouble
-        self.put(*arguments)  # type: ignore[arg-type]  # as they came
+        self.put(self.starter, *arguments)  # type: ignore[arg-type]  # as they came
 
     def step_for(self, seconds: float) -> None:
         until = self.clock.moment + seconds
@@ -142,7 +141,7 @@ def test_a_run_that_is_stopped_while_it_waits_is_stopped_without_a_runner(world:
     world.trouble = FULL
     world.step_for(10)
     for _, attempt in world.live():
-        launching.ask_to_stop(world.places.state_dir, attempt, Stop("me@here", 1.0))
+        ask_to_stop(world.places.state_dir, attempt, Stop("me@here", 1.0))
     for sweep in sweeps.all_sweeps(world.state):
         sweeps.set_state(world.state, sweep.id, SweepState.PAUSED, now=1.0)
     stopped = [run.id for run, _ in world.live()]
@@ -247,7 +246,7 @@ def test_what_images_are_built_from_is_not_hashed_for_a_runtime_without_images(
         "mlebench_console.engine.images.building.content_digest", lambda folder, **_: hashed.append(folder)
     )
     world.step_for(2.0)
-    found = [launching.read_order(world.places.state_dir, attempt) for _, attempt in world.live()]
+    found = [read_order(world.places.state_dir, attempt) for _, attempt in world.live()]
     orders = [order for order in found if order is not None]
     assert {(order.conditions.runtime, order.image_labels, order.grader_labels) for order in orders} == {
         (protocol.PLAIN, (), ())

@@ -11,9 +11,9 @@ import pytest
 from mlebench_console.engine.agent_snapshots import take
 from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places, own_agents_folder
-from mlebench_console.engine.runs.scheduling import GpuPool
+from mlebench_console.engine.runs.scheduling import GpuPool, Retrier
+from mlebench_console.engine.runs.starting import Starter
 from mlebench_console.engine.settings import EngineSettings
-from mlebench_console.engine.supervisor.starting import Retrier, Starter
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.state import database, datasets, runs, transitions
 from mlebench_console.state.lifecycle import FailureClass

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlebench_console.engine.runs.scheduling import RETRY_BACKOFF
-from mlebench_console.engine.supervisor.starting import Retrier
+from mlebench_console.engine.runs.scheduling import RETRY_BACKOFF, Retrier
 from mlebench_console.state import runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlebench_console.engine.supervisor.starting import StartRamp
+from mlebench_console.engine.runs.scheduling import StartRamp
 from mlebench_console.state import runs, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState

@@ -1,46 +1,70 @@
-"""Start queued runs as slots become free, and queue infrastructure failures again.
+"""Start runs: record each attempt in the state, write its directory with its order, then pass it to its placement.
 
-The choice among runs is made in `engine.runs.scheduling`.
+Which runs start, and when, is decided in `engine.runs.scheduling`.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
+from mlebench_console.competitions import descriptions, registry
+from mlebench_console.competitions.model import edition_named
 from mlebench_console.engine.agent_snapshots import agent_of_sweep
-from mlebench_console.engine.agents import required_secrets
-from mlebench_console.engine.placements import Placements
-from mlebench_console.engine.places import Places
-from mlebench_console.engine.providers import providers_of
-from mlebench_console.engine.runs import launching
+from mlebench_console.engine.agents import (
+    Agent,
+    required_secrets,
+    start_arguments,
+    start_command,
+    start_variables,
+    wants_obfuscated,
+)
+from mlebench_console.engine.images.building import GRADER_IMAGE, images_of_runs
+from mlebench_console.engine.images.exporting import find_exported
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.engine.placements import Placement, Placements
+from mlebench_console.engine.places import Places, images_folder
+from mlebench_console.engine.providers import keys_of, model_prices, new_token, providers_of, without_keys
 from mlebench_console.engine.runs.budgets import SharedBudgets
 from mlebench_console.engine.runs.scheduling import (
-    RETRY_BACKOFF,
     Demand,
     Free,
     GpuPool,
+    StartRamp,
     choose,
     lease,
 )
 from mlebench_console.engine.settings import EngineSettings
 from mlebench_console.environment.container.redaction import TextRedactor
-from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.gateway.orders import ModelProvider
+from mlebench_console.environment.gateway.prices import prices_given
+from mlebench_console.environment.runner import layout, protocol, secrets
+from mlebench_console.environment.runner.process import runtimes
+from mlebench_console.environment.runner.protocol import Order, Stop
+from mlebench_console.foundation import files
 from mlebench_console.foundation.backoff import Retries
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.conditions import HERE, RunConditions
 from mlebench_console.foundation.daemons import Log
-from mlebench_console.foundation.problems import EnvironmentProblem, Problem
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
 from mlebench_console.state import runs, sweeps, transitions
 from mlebench_console.state.database import Database
-from mlebench_console.state.lifecycle import ENGINE, FailureClass, RunState, SweepState
+from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
 from mlebench_console.state.records import Attempt, Run, Sweep
-from mlebench_console.state.runs import FailedRun
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import outages
 
 _MOST_STARTS_A_STEP = 8
+# Marks the agent's own secrets among the gateway's keys; environment variables have no spaces in their names.
+_OF_THE_AGENT = "of the agent"
+
+
+class ForeignDirectory(DataProblem):
+    """The directory of an attempt contains the order of another attempt, so nothing in it can be used."""
 
 
 class Starter:
@@ -88,7 +112,7 @@ class Starter:
             if run.state is RunState.GRADING:
                 continue
             try:
-                order = launching.read_order(self._places.state_dir, attempt)
+                order = read_order(self._places.state_dir, attempt)
             except (
                 Problem
             ) as problem:  # another attempt's directory, or an unreadable order: intake reports it
@@ -221,15 +245,7 @@ class Starter:
         try:
             if _gpus_of_host(sweep.conditions) and not gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "other runs use them")
-            launching.hand_over(
-                self._placements.of(attempt),
-                self._places,
-                sweep,
-                run,
-                attempt,
-                gpu_uuids,
-                self.budgets.notice_for(sweep.id),
-            )
+            self._pass_on(sweep, run, attempt, gpu_uuids)
         except Exception as error:  # noqa: BLE001 - any error must be shown, or the run would stay STARTING for ever
             self._log(f"run {run.id} can't be passed to its runner", error)
             claim = self._places.state_dir / attempt.directory / protocol.CLAIM
@@ -245,6 +261,117 @@ class Starter:
                     sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=now)
         self._forget(attempt)
 
+    def _pass_on(self, sweep: Sweep, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...]) -> None:
+        """Write the directory of an attempt and pass it to its placement; doing so again is harmless.
+
+        Raises:
+            ForeignDirectory: its directory belongs to another attempt.
+            Problem: the agent or one of its secrets is missing.
+            OSError: its directory can't be written.
+        """
+        state_dir, config_file = self._places.state_dir, self._places.config_file
+        placement, folder = self._placements.of(attempt), state_dir / attempt.directory
+        ordered = read_order(state_dir, attempt)
+        if not (folder / protocol.CLAIM).exists():
+            agent = agent_of_sweep(state_dir, sweep)
+            if ordered is not None:
+                providers = ordered.providers
+            else:
+                served = providers_of(sweep.conditions.models.gateway, config_file)
+                providers = _shared(served, placement.share_of_rates(attempt.placement))
+            token = (ordered.model_token if ordered is not None else "") or new_token()
+            keys = keys_of(providers, os.environ)
+            launch = start_command(agent, without_keys(providers, os.environ, token))
+            protocol.make_folders(folder)
+            order = self._order(sweep, run, attempt, agent, gpu_uuids)
+            # The agent's own addresses of models would bypass the gateway, or lead nowhere.
+            addresses = {name for provider in providers for name in layout.model_addresses(provider, 0)}
+            if providers:
+                kept = tuple((name, value) for name, value in order.variables if name not in addresses)
+                order = replace(order, variables=kept)
+                own_prices = model_prices(config_file).own
+                prices = tuple((name, prices_given(price)) for name, price in own_prices.items())
+                order = replace(order, providers=providers, model_token=token, model_prices=prices)
+                if order.conditions.models.record_calls:
+                    # The gateway keeps the agent's secrets out of recordings too, not only out of logs.
+                    keys |= {
+                        f"{_OF_THE_AGENT} {number}": value for number, value in enumerate(launch.secrets)
+                    }
+                secrets.leave_keys(folder, keys)
+            if order.secret:
+                variables = {
+                    name: value for name, value in launch.environment.items() if name not in addresses
+                }
+                own = layout.with_hidden_arguments(variables, launch.arguments)
+                secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
+            if order.conditions.obfuscated:
+                _write_description(folder, order)
+            if ordered is None:
+                files.remove_partials(folder)  # no other process writes there before the order exists
+                if (notice := self.budgets.notice_for(sweep.id)) is not None:
+                    protocol.write(folder / protocol.SHARED_BUDGET, notice)
+                protocol.write(folder / protocol.ORDER, order)
+                files.sync_directory(folder)
+        placement.place(attempt)
+
+    def _order(
+        self, sweep: Sweep, run: Run, attempt: Attempt, agent: Agent, gpu_uuids: tuple[str, ...]
+    ) -> Order:
+        """Return the order of an attempt; it contains the names of secrets, not their values.
+
+        Raises:
+            EnvironmentProblem: its exported image is missing, or was made from other files.
+        """
+        spec, conditions = sweep.spec, sweep.conditions
+        competition = registry.get(run.competition_id)
+        image_labels: tuple[tuple[str, str], ...] = ()
+        grader_labels: tuple[tuple[str, str], ...] = ()
+        image_file = None
+        uses_image_file = runtimes.needs_image_file(
+            conditions.runtime, has_image=agent.dockerfile is not None
+        )
+        # Only where an image is used: they name the files that it is built from, whose hash takes a tenth of a second.
+        if uses_image_file or attempt.runtime == protocol.DOCKER:
+            own_image, grader_image = images_of_runs(agent, kept=True)
+            image_labels, grader_labels = own_image.labels, grader_image.labels
+            if uses_image_file:
+                image_file = find_exported(own_image, images_folder(self._places))
+        return Order(
+            version=protocol.VERSION,
+            attempt_id=attempt.id,
+            sweep_id=run.sweep_id,
+            competition_id=run.competition_id,
+            seed=run.seed,
+            attempt=attempt.number,
+            token=attempt.token,
+            agent_id=agent.id,
+            # Resolved for nodes that see only the shared part of the state directory.
+            agent_folder=str(agent.folder.resolve()),
+            agent_version=sweep.agent_version,
+            start=str(agent.start_below_folder),
+            arguments=start_arguments(agent),
+            variables=start_variables(agent),
+            secret=bool(required_secrets(agent)),
+            prepared_dir=str(
+                dataset_folder(competition, spec.data_dir, edition_named(conditions.edition)).prepared
+            ),
+            python_prefix=sys.prefix,
+            conditions=replace(
+                conditions,
+                runtime=attempt.runtime,
+                obfuscated=conditions.obfuscated or wants_obfuscated(agent),
+            ),
+            image=agent.image_name,
+            grader_image=GRADER_IMAGE,
+            image_labels=image_labels,
+            grader_labels=grader_labels,
+            gpu_uuids=gpu_uuids,
+            privileged=agent.privileged,
+            agents_dir=spec.agents_dir,
+            own_competition=str(competition.folder) if registry.is_own(competition) else "",
+            image_file=image_file,
+        )
+
     def _forget(self, attempt: Attempt) -> None:
         del self._waiting[attempt.id]
         self._retries.clear(attempt.id)
@@ -256,9 +383,7 @@ class Starter:
             if not run.is_live or run.attempts != attempt.number:
                 self._forget(attempt)
             elif not self._retries.must_wait(attempt.id):
-                stop = launching.stop_before_start(
-                    self._placements.of(attempt), self._places.state_dir, attempt
-                )
+                stop = stop_before_start(self._placements.of(attempt), self._places.state_dir, attempt)
                 if stop is not None:
                     transitions.stopped(self._database, run.id, by=stop.by, now=self._clock.now())
                     self._forget(attempt)
@@ -280,57 +405,67 @@ def _gpus_of_host(conditions: RunConditions) -> int:
     return conditions.resources.gpus if conditions.placement == HERE else 0
 
 
-class StartRamp:
-    """Spaces out a sweep's starts; after a restart the time of the last start is read from the state."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-        self._started_at: dict[str, float] = {}
-
-    def may_start(self, sweep: Sweep, at_most: int) -> int:
-        """Return how many runs of a sweep may start now, at most `at_most`."""
-        if not sweep.spec.start_ramp_seconds:
-            return at_most
-        last = self._started_at.get(sweep.id)
-        if last is None:
-            last = self._started_at[sweep.id] = self._last_start(sweep.id)
-        return min(at_most, int(self._clock.monotonic() - last >= sweep.spec.start_ramp_seconds))
-
-    def note_start(self, sweep_id: str) -> None:
-        """Record that a run of a sweep has been started."""
-        self._started_at[sweep_id] = self._clock.monotonic()
-
-    def _last_start(self, sweep_id: str) -> float:
-        """Return the last start by the monotonic clock; now, if the wall clock was set back since."""
-        started = runs.last_launch(self._database, sweep_id)
-        since = math.inf if started is None else max(0.0, self._clock.now() - started)
-        return self._clock.monotonic() - since
+def _shared(providers: tuple[ModelProvider, ...], share: float) -> tuple[ModelProvider, ...]:
+    """Return the providers with a share of their rate limits."""
+    return tuple(
+        replace(
+            provider,
+            requests_per_minute=provider.requests_per_minute and provider.requests_per_minute * share,
+            tokens_per_minute=provider.tokens_per_minute and provider.tokens_per_minute * share,
+        )
+        for provider in providers
+    )
 
 
-class Retrier:
-    """Queues failed runs again in the sweeps that allow it."""
+def read_order(state_dir: Path, attempt: Attempt) -> Order | None:
+    """Read the order of an attempt in its directory; None while there is none.
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-        self._seen_at: dict[int, float] = {}
+    Raises:
+        ForeignDirectory: the order there is that of another attempt.
+        DataProblem: it can't be read.
+    """
+    order = protocol.read_if_there(state_dir / attempt.directory / protocol.ORDER, Order)
+    if order is not None and (order.token, order.attempt_id) != (attempt.token, attempt.id):
+        raise ForeignDirectory(
+            f"{attempt.directory} holds another attempt",
+            f"its {protocol.ORDER} is the order of {order.token}, not of {attempt.token}",
+            "Stop the run, then relaunch it.",
+        )
+    return order
 
-    def step(self) -> None:
-        """Queue the failed runs again that have waited long enough."""
-        waiting: dict[int, float] = {}
-        away = outages.unreachable(self._database)
-        for run in runs.to_retry(self._database):
-            waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
-            needed = sweeps.get(self._database, run.sweep_id).spec.conditions.models.gateway if away else ()
-            # The number of retries is limited: don't spend one while a needed provider is unreachable.
-            if self._is_due(run, waiting[run.id]) and away.isdisjoint(needed):
-                transitions.requeued(self._database, run.id, by=ENGINE, now=self._clock.now())
-                del waiting[run.id]
-        self._seen_at = waiting
 
-    def _is_due(self, run: FailedRun, seen_at: float) -> bool:
-        """Return whether a run has waited long enough since it failed, or was first seen if the clock was set back."""
-        now = self._clock.now()
-        waited = max(now - (run.ended_at or now), self._clock.monotonic() - seen_at)
-        return waited >= RETRY_BACKOFF.seconds(run.failures)
+def _write_description(folder: Path, order: Order) -> None:
+    prepared = Path(order.prepared_dir)
+    if not (
+        prepared / "public" / protocol.DESCRIPTION
+    ).is_file():  # a file can be mounted only over an existing one
+        raise DataProblem(
+            f"{prepared} has no description.md",
+            "so an obfuscated one can't take its place",
+            f"Prepare it again: mlebench-console prepare -c {order.competition_id}",
+        )
+    text = descriptions.obfuscated_description(
+        registry.get(order.competition_id), edition_named(order.conditions.edition)
+    )
+    files.write_text(folder / protocol.DESCRIPTION, text)
+
+
+def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
+    """Request that the runner ends an attempt; a second request does not change who requested it.
+
+    Raises:
+        ForeignDirectory: its directory belongs to another attempt, so there is nothing to end.
+    """
+    read_order(state_dir, attempt)
+    path = state_dir / attempt.directory / protocol.STOP
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        protocol.write(path, stop)
+
+
+def stop_before_start(placement: Placement, state_dir: Path, attempt: Attempt) -> Stop | None:
+    """Read who stopped an attempt that no runner knows; None where a runner may know it, or nobody stopped it."""
+    folder = state_dir / attempt.directory
+    if (folder / protocol.CLAIM).exists() or placement.is_placed(attempt):
+        return None
+    return protocol.read_if_there(folder / protocol.STOP, Stop)
