@@ -340,8 +340,13 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
         return f"any medal {figures}", f"any medal {short}", f"medal {short}", short
     short = f"{plural(interim.medals, 'medal')} of {interim.ended}" if interim.ended else "none ended"
     so_far, close = interim.so_far_in_words(), f"{interim.low:.0f} to {interim.high:.0f} %"
-    bounds = _with_seeds(interim, cell, plus_minus, interim.bounds_in_words())
-    return (*(f"{so_far}, {each}" for each in (*bounds, close)), f"{short}, {close}", short)
+    bounds, seeds = interim.bounds_in_words(), plural(interim.seeds, "seed")
+    seeds += f": no {plus_minus}" if interim.seeds == 1 else ""
+    whole = "" if cell is None else f", complete seeds so far: {cell.figures(1, plus_minus)} %"
+    lost = interim.ended - interim.counted
+    without = f"{lost} without a result, " if lost else ""
+    forms = (f"{without}{bounds}, {seeds}{whole}", f"{bounds}, {seeds}", bounds, close)
+    return (*(f"{so_far}, {form}" for form in forms), f"{short}, {close}", short)
 
 
 def medal_rate(interim: Interim | None, cell: Cell | None, plus_minus: str) -> str:
@@ -352,25 +357,6 @@ def medal_rate(interim: Interim | None, cell: Cell | None, plus_minus: str) -> s
         return mean_and_error(cell, plus_minus)
     ended = f"{interim.medals:,} of {interim.ended:,} ended" if interim.ended else interim.so_far_in_words()
     return f"{ended}, {interim.bounds_in_words()}"
-
-
-def medal_bounds(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple[str, ...]:
-    """Write the current bounds of the final medal rate in several forms, longest first."""
-    if interim is None:
-        return (UNKNOWN,)
-    final = interim.bounds_in_words()
-    words = f"any medal {interim.low:.1f} to {interim.high:.1f} % in the end"
-    short = f"final {interim.low:.0f} to {interim.high:.0f} %"
-    return (*_with_seeds(interim, cell, plus_minus, words), final, short)
-
-
-def _with_seeds(interim: Interim, cell: Cell | None, plus_minus: str, bounds: str) -> tuple[str, ...]:
-    """Write bounds with the number of seeds and what complete ones have reached; in several forms, longest first."""
-    seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
-    whole = "" if cell is None else f", complete seeds so far: {cell.figures(1, plus_minus)} %"
-    lost = interim.ended - interim.counted
-    without = f"{lost} without a result, " if lost else ""
-    return f"{without}{bounds}, {seeds}{whole}", f"{bounds}, {seeds}", bounds
 
 
 # Why the end of a sweep is not known, by its code; empty where the state of sweep or engine stands beside it.

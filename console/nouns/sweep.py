@@ -72,12 +72,12 @@ def _bar(row: SweepRow, drawing: Drawing) -> Cell:
     return Forms(forms)
 
 
-def _earned(row: SweepRow, drawing: Drawing) -> Cell:
-    """Return its medals; of one that goes on only their number, as its details have the bounds."""
+def sweep_medals(row: SweepRow, drawing: Drawing) -> list[Pieces]:
+    """Return its medals or their bounds so far, in several forms, longest first."""
     standing = row.standing
-    forms = wording.medals(standing.interim, standing.any_medal, drawing.signs.plus_minus)
     demo: Pieces = (("demo ", "warn"),) if standing.counts.demo else ()
-    return Forms([(*demo, (text, "text")) for text in (forms if standing.is_over else forms[-1:])])
+    forms = wording.medals(standing.interim, standing.any_medal, drawing.signs.plus_minus)
+    return [(*demo, (text, "text")) for text in forms]
 
 
 def _stands(row: SweepRow, drawing: Drawing) -> Cell:
@@ -151,7 +151,13 @@ SWEEP = Noun[SweepRow](
         NounField("medals", _medals, 12, grows=REST),
         NounField("bar", _bar, BARS[0]),
         NounField("done", lambda row, _: f"{row.standing.ended:>4}/{row.standing.counts.total:<4}", 9, gap=1),
-        NounField("earned", _earned, 12, grows=34, gap=1),
+        NounField(
+            "earned",
+            lambda row, drawing: Forms(sweep_medals(row, drawing)) if row.standing.is_over else "",
+            12,
+            grows=34,
+            gap=1,
+        ),
         NounField("details", _details, 12, grows=REST, drop=1),
         NounField("stands", _stands, 19),
         NounField("ends", _ends, 6),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 
 from textual.geometry import Size
@@ -23,13 +23,17 @@ from mlebench_console.console.nouns.event import (
 )
 from mlebench_console.console.nouns.need import NEED, group_text
 from mlebench_console.console.nouns.run import RUN, RunRow, run_rows
-from mlebench_console.console.nouns.sweep import BARS, BETWEEN_DETAILS, SWEEP, SweepRow, sweep_details
+from mlebench_console.console.nouns.sweep import (
+    BARS,
+    BETWEEN_DETAILS,
+    SWEEP,
+    SweepRow,
+    sweep_details,
+    sweep_medals,
+)
 from mlebench_console.console.pieces import (
     Line,
-    fitting,
     foreign,
-    foreign_lines,
-    heading,
     joined,
     told_apart,
 )
@@ -37,11 +41,12 @@ from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
+from mlebench_console.console.tui.widgets.blocks import Block, Content, laid_out, longest, section, wrapped
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.overview import Overview, overview
-from mlebench_console.console.wording import acknowledged, annotation, grading_trouble, medal_bounds, span
+from mlebench_console.console.wording import acknowledged, annotation, grading_trouble, span
 from mlebench_console.engine.control import EngineStatus
 from mlebench_console.engine.needs.causes import CauseGroup, recorded_cause
 from mlebench_console.engine.needs.need import Need, NeedKind
@@ -385,6 +390,7 @@ _LINES_FOR_EACH_OVER = 7
 _SHORTEST_NAME = 15
 # Running runs are listed from this height of the list on, one for this many of its lines: events have the rest.
 _HEIGHT_FOR_RUNNING, _LINES_FOR_EACH_RUNNING = 34, 5
+_MANY = 1000
 # The target of the line that shows or hides all other sweeps.
 _OLDER = "older"
 
@@ -412,13 +418,12 @@ class _OverviewLines:
     def lines(self) -> list[Line]:
         """Return the lines of all parts: sweeps, needs, agents' own failures, running runs, recent events."""
         found, listed, height, keys = self.found, self.listed, self.size.height, self.drawing.keys
-        needed = self._needs(listed.needed) or [Line(((f"  {self.drawing.signs.done} nothing", "good"),))]
+        needed = self._needs(listed.needed) or [((f"  {self.drawing.signs.done} nothing", "good"),)]
         if listed.acknowledged and self.with_acknowledged:
             needed += [_note("acknowledged:"), *self._needs(listed.acknowledged)]
         elif listed.acknowledged:
-            needed.append(
-                _note(f"{len(listed.acknowledged)} acknowledged: {keys('overview.acknowledged')} shows them")
-            )
+            shows = f"{keys('overview.acknowledged')} shows them"
+            needed.append(_note(f"{len(listed.acknowledged)} acknowledged: {shows}"))
         lines = self._section("sweeps", self._sweeps())
         lines += self._section("needs you", needed, str(len(listed.needed) or ""))
         failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
@@ -429,15 +434,16 @@ class _OverviewLines:
         lines += self._section("running, time limit at", running, f"{len(found.needs.running):,}")
         # Only enough events to fill the screen, so that a new one changes a few lines but not the layout.
         lately = self._events(found.events[: max(8, height - len(lines) - 1)])
-        return [*lines, Line(heading("lately", self.size.width, self.drawing.signs)), *lately]
+        return [*lines, *self._laid_out([section("lately"), *lately])]
 
-    def _section(self, title: str, lines: Sequence[Line], note: str = "") -> list[Line]:
-        """Return lines below a heading, and an empty line; nothing without lines."""
-        if not lines:
-            return []
-        return [Line(heading(title, self.size.width, self.drawing.signs, note=note)), *lines, Line()]
+    def _laid_out(self, content: Iterable[Content]) -> list[Line]:
+        return laid_out(content, self.size.width, self.drawing)
 
-    def _sweeps(self) -> list[Line]:
+    def _section(self, title: str, content: Sequence[Content], note: str = "") -> list[Line]:
+        """Return the lines of a part below a heading, and an empty one; none for an empty part."""
+        return self._laid_out([section(title, note), *content, Line()]) if content else []
+
+    def _sweeps(self) -> list[Content]:
         """Return one line for each sweep, and a second one with its details for each that is not over."""
         found, keys = self.found, self.drawing.keys
         over = [sweep for sweep in found.sweeps if sweep.is_over]
@@ -458,36 +464,35 @@ class _OverviewLines:
             return Forms([((text, "text"), *mark) for text in forms])
 
         columns = SWEEP.columns(
-            "sweep bar done earned details stands" if over else "sweep bar done earned stands",
+            "sweep bar done earned details stands" if over else "sweep bar done stands",
             sweep={"cell": name, "width": _SHORTEST_NAME},
             bar={} if self.size.width >= _ROOMY else {"width": min(BARS)},
         )
         table = Table(columns, rows, self.size.width, self.drawing)
-        lines: list[Line] = []
+        lines: list[Content] = []
         for row in rows:
             lines.append(table.line(row, key=Target("sweep", row.standing.sweep.id)))
             if not row.standing.is_over:
-                lines.append(Line((("    ", "text"), *self._details(row))))
+                lines.append(self._details(row))
         if len(over) > 2 and (hidden or self.with_older):
             more = f"{len(hidden):,} more are over: {keys('overview.open')} shows them"
             less = f"{keys('overview.open')} hides those that have been over for long"
-            lines.append(replace(_note(more if hidden else less), key=Target(_OLDER), selectable=True))
+            lines.append(Line(_note(more if hidden else less), key=Target(_OLDER), selectable=True))
         demo = "'mlebench-console demo' shows one on made-up data"
         return lines or [_note(f"no sweep yet: {keys('app.launch')} launches one, {demo}")]
 
-    def _details(self, row: SweepRow) -> Pieces:
-        """Return the details of a sweep, and the bounds of the final medal rate, of which only words are left out."""
-        standing, plus_minus = row.standing, self.drawing.signs.plus_minus
+    def _details(self, row: SweepRow) -> Block:
+        """Return the details of a sweep, and its medals with the bounds of their rate, of which words are left out."""
         counts, *others = sweep_details(row, self.drawing)
-        bounds = medal_bounds(standing.interim, standing.any_medal, plus_minus)
-        forms = [
-            joined((counts, ((text, "dim"),), *others[:most]), BETWEEN_DETAILS, 1000)
-            for most in range(len(others), -1, -1)
-            for text in bounds
-        ]
-        return fitting(forms, self.size.width - 4)
+        return longest(
+            *(
+                (("    ", "text"), *joined((counts, medals, *others[:most]), BETWEEN_DETAILS, _MANY))
+                for most in range(len(others), -1, -1)
+                for medals in sweep_medals(row, self.drawing)[:-1] or [()]
+            )
+        )
 
-    def _needs(self, shown: Sequence[Need]) -> list[Line]:
+    def _needs(self, shown: Sequence[Need]) -> list[Content]:
         """Return the lines of each need, below them its acknowledgement and, if it is opened, its runs."""
         columns = NEED.columns(
             "sign what runs times next" if self.size.width >= _ROOMY else "sign what runs times"
@@ -496,7 +501,7 @@ class _OverviewLines:
         every = (*listed.needed, *listed.own, *listed.acknowledged)[: 3 * _MOST_GROUPS]
         # Over all of them, so that all parts have the same columns.
         table = Table(columns, every, self.size.width, self.drawing)
-        lines: list[Line] = []
+        lines: list[Content] = []
         for need in shown[:_MOST_GROUPS]:
             group = need.group
             only = group.runs[0] if group is not None and len(group.runs) == 1 else None
@@ -509,18 +514,18 @@ class _OverviewLines:
             if need.acknowledgement is not None:
                 text = acknowledged(need.acknowledgement)
                 text = text if need.is_acknowledged(self.drawing.now) else f"is back; was {text}"
-                lines.append(_note(f"    {foreign(text, max(8, self.size.width - 6)).rstrip()}"))
+                lines.append(_note(f"    {text}"))
             if group is not None and only is None and need.key in self.opened:
                 whole = group_text(group, self.drawing.now)
                 if not any(plain(whole) in text for text, _role in line.pieces):
                     # The group's own line cuts the text.
-                    lines += [_note(f"    {part}") for part in foreign_lines(whole, self.size.width - 8)]
+                    lines.append(wrapped(whole, "dim", ("      ", "text"), most=_MANY))
                 lines += self._runs_of(group, need.key)
         if more := len(shown[_MOST_GROUPS:]):
             lines.append(_note(f"   and {more:,} more: 'mlebench-console runs causes' lists them"))
         return lines
 
-    def _runs_of(self, group: CauseGroup, key: str) -> list[Line]:
+    def _runs_of(self, group: CauseGroup, key: str) -> list[Content]:
         """Return the runs of an opened group, with the texts that differ from the group's."""
         known = group.text.split(" ")
 
@@ -542,12 +547,14 @@ class _OverviewLines:
         )
         rows = run_rows(group.runs[:_MOST_OF_GROUP], self.found.needs.limits)
         table = Table(columns, rows, self.size.width, self.drawing)
-        lines = [table.line(row, key=Target("run", row.run.sweep_id, row.run.id, key)) for row in rows]
+        lines: list[Content] = [
+            table.line(row, key=Target("run", row.run.sweep_id, row.run.id, key)) for row in rows
+        ]
         if more := len(group.runs) - len(rows):
             lines.append(_note(f"     and {more:,} more"))
         return lines
 
-    def _running(self, most: int) -> list[Line]:
+    def _running(self, most: int) -> list[Content]:
         """Return the running runs, the one whose time is up first on top; none without room."""
         rows = run_rows(self.found.needs.running, self.found.needs.limits)
         shown = sorted(rows, key=lambda row: (row.time_up(self.drawing.now), row.run.id))[: max(0, most)]
@@ -558,7 +565,7 @@ class _OverviewLines:
             which={"role": "dim"},
         )
         table = Table(columns, shown, self.size.width, self.drawing)
-        lines = [
+        lines: list[Content] = [
             table.line(row, key=(Target("run", row.run.sweep_id, row.run.id), "running")) for row in shown
         ]
         if shown and (more := len(rows) - len(shown)):
@@ -633,5 +640,5 @@ def _place_of(need: Need) -> str:
     return _PLACES.get(need.kind, "host")
 
 
-def _note(text: str) -> Line:
-    return Line(((f"  {text}", "dim"),))
+def _note(text: str) -> Pieces:
+    return ((f"  {text}", "dim"),)

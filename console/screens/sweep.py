@@ -85,7 +85,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._run_ids: dict[tuple[Hashable, int], int] = {}
         self._is_dense = False
         self._cursor_wanted: int | None = None
-        self._order_of_matrix, self._order_of_table = _OF_MATRIX, _OF_TABLE
+        # The order of each view, by whether that is the table.
+        self._orders = dict(_USUAL)
         # The pane's data: the run, the data of its files, and when they were read.
         self._facts: RunFacts | None = None
         self._files: RunFiles | None = None
@@ -136,10 +137,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         row = self._row() if self.is_composed() else None
         return {
             **super().session_values(),
-            "order": self._order_of_matrix.by,
-            "turned": "yes" if self._order_of_matrix.reversed else "",
-            "table_order": self._order_of_table.by,
-            "table_turned": "yes" if self._order_of_table.reversed else "",
+            **{_SAVED[view]: f"{'-' * order.reversed}{order.by}" for view, order in self._orders.items()},
             "view": "table" if self._as_table else "matrix",
             "dense": {None: "", True: "yes", False: "no"}[self._wants_dense],
             "run": str(row.run.id) if row is not None else "",
@@ -148,10 +146,10 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def restore(self, values: SessionValues) -> None:
         """Restore the filter, the order, the view and the cursor."""
         super().restore(values)
-        self._order_of_matrix = _order_named(values.get("order", ""), values.get("turned"), _OF_MATRIX)
-        self._order_of_table = _order_named(
-            values.get("table_order", ""), values.get("table_turned"), _OF_TABLE
-        )
+        for view, name in _SAVED.items():
+            saved = values.get(name, "")
+            if (by := saved.removeprefix("-")) in _ORDERS:
+                self._orders[view] = SortOrder(by, saved.startswith("-"))
         self._as_table = values.get("view") == "table"
         self._wants_dense = {"yes": True, "no": False}.get(values.get("dense", ""))
         if self._cursor_wanted is None and values.get("run", "").isdecimal():
@@ -276,16 +274,14 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         """Return the runs between two lines of the table, or in the rectangle between two cells of the matrix."""
         if self._as_table:
             return super().keys_between(one, other)
-        seeds = sorted(row.run.seed for row in self._shown() if row.run.id in (one, other))
-        competitions = list(dict.fromkeys(row.run.competition_id for row in self._shown()))
-        ends = [row.run.competition_id for row in self._shown() if row.run.id in (one, other)]
-        first, last = competitions.index(ends[0]), competitions.index(ends[-1])
-        return [
-            row.run.id
-            for row in self._shown()
-            if row.run.competition_id in competitions[first : last + 1]
-            and seeds[0] <= row.run.seed <= seeds[-1]
+        shown = [row.run for row in self._shown()]
+        competitions = list(dict.fromkeys(run.competition_id for run in shown))
+        first, last = (run for run in shown if run.id in (one, other))
+        rows = competitions[
+            competitions.index(first.competition_id) : competitions.index(last.competition_id) + 1
         ]
+        seeds = range(min(first.seed, last.seed), max(first.seed, last.seed) + 1)
+        return [run.id for run in shown if run.competition_id in rows and run.seed in seeds]
 
     def on_title_clicked(self, message: TitleClicked) -> None:
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
@@ -314,9 +310,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         # Who has not moved it wants to see what comes first.
         is_first = bool(shown) and before == shown[0]
         self._cursor_wanted = next(iter(self.shown_keys()), None) if is_first else before
-        self.place_detail()
-        self.refresh_frame()
-        self.call_after_refresh(self.draw)
+        self.redraw()
 
     def action_dense(self) -> None:
         """Switch between the dense view, with all seeds as signs, and the matrix."""
@@ -324,9 +318,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._as_table = False
         self._wants_dense = not self._is_dense
         self._arrange()
-        self.place_detail()
-        self.refresh_frame()
-        self.call_after_refresh(self.draw)
+        self.redraw()
 
     def action_mark_row(self) -> None:
         """Mark all shown runs of the competition, or remove their marks."""
@@ -436,17 +428,12 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self.in_background(partial(read_files, facts), take, latest="detail")
 
     def _arrange(self) -> None:
-        if self._read is not None:
-            self._board = self._read.ordered(self._sorting, self.app.drawing)
-        else:
-            self._board = None
+        read = self._read
+        self._board = None if read is None else read.ordered(self._sorting, self.app.drawing)
 
     def _sort(self, sorting: SortOrder[str]) -> None:
         """Sort the board; the cursor stays on its run."""
-        if self._as_table:
-            self._order_of_table = sorting
-        else:
-            self._order_of_matrix = sorting
+        self._orders[self._as_table] = sorting
         self._keep_cursor()
         self._arrange()
         self.redraw()
@@ -454,7 +441,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     @property
     def _sorting(self) -> SortOrder[str]:
         """The order of the view that is shown; each view has its own."""
-        return self._order_of_table if self._as_table else self._order_of_matrix
+        return self._orders[self._as_table]
 
     @property
     def _filter(self) -> RowFilter[RunRow]:
@@ -501,7 +488,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def _filter_line(self, board: SweepBoard) -> Iterable[Content]:
         """Yield the line about filter, order and marks, unless all are at their defaults."""
         chosen = self._filter
-        usual = _OF_TABLE if self._as_table else _OF_MATRIX
+        usual = _USUAL[self._as_table]
         if not chosen.text and not self.marks and self._sorting == usual:
             return
         pieces: list[Piece] = [(" ", "text")]
@@ -576,15 +563,10 @@ _LEAST_BELOW = 8
 _FILES_EVERY_SECONDS = 10.0
 
 
-# The orders that a key goes through, and the usual one of each view.
+# The orders that a key goes through; by whether it is the table the usual one of a view, and its name in the session.
 _ORDERS = ("run", "competition", "state", "score", "idle")
-_OF_MATRIX, _OF_TABLE = SortOrder("run"), SortOrder("state")
-
-
-def _order_named(name: str, is_reversed: str | None, usual: SortOrder[str]) -> SortOrder[str]:
-    """Return the order that an earlier session has used."""
-    return SortOrder(name, bool(is_reversed)) if name in _ORDERS else usual
-
+_USUAL = {False: SortOrder("run"), True: SortOrder("state")}
+_SAVED = {False: "order", True: "table_order"}
 
 # In narrower lists the matrix would lose the cut-offs for the nodes of a batch system's runs.
 _WITH_NODES = 125
@@ -740,7 +722,13 @@ def _matrix_columns(
     by = {name: first_of(RUN.order(name)) for name in _ORDERS}
     is_whole = len(passing) == len(board.runs)
     return [
-        NounField("competition", _competition, 38, grows=56, order=by["competition"]),
+        NounField(
+            "competition",
+            lambda row, _: ((row.competition_id, "dim" if row.data else "text"),),
+            38,
+            grows=56,
+            order=by["competition"],
+        ),
         *(
             # Room for a mark, a sign, hours and minutes or five decimals, and a standing in brackets.
             NounField(
@@ -760,10 +748,6 @@ def _matrix_columns(
         NounField("better", _better_end, 1, title="", drop=2, gap=1, role="dim"),
         NounField("bronze", _bronze, 10, drop=3, right=True, gap=1, role="dim"),
     ]
-
-
-def _competition(row: CompetitionRow, _drawing: Drawing) -> Cell:
-    return ((row.competition_id, "dim" if row.data else "text"),)
 
 
 def _medals(row: CompetitionRow, _drawing: Drawing) -> Cell:

@@ -279,7 +279,7 @@ async def test_prepared_datasets_are_one_event_and_bounds_are_beside_medals_not_
         await console.sees("75 datasets", "prepared")
         assert console.text().count("75 datasets") == 1
     async with opened(size=(80, 24)) as console:
-        await console.sees("13 medals of 33", "…8   any medal 28.9 to 62.2 % in the end")
+        await console.sees("…8   13 medals of 33 ended, final 28.9 to 62.2 %")
         assert console.text().count("13 medals of 33") == 1
 
 
