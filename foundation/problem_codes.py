@@ -11,30 +11,18 @@ from enum import StrEnum
 
 
 class EndReason(StrEnum):
-    """How an agent ended.
+    """How an agent ended; another version's reason is `OTHER`."""
 
-    Attributes:
-        EXITED: by itself.
-        DEADLINE: its time was up.
-        STOPPED: somebody stopped it.
-        IDLE: it was inactive for too long.
-        MEMORY, PROCESSES, DISK: it used more of them than it may.
-        UNSTARTED: it did not run.
-        LOST: its end was not observed.
-        IMPORTED: it ran elsewhere.
-        OTHER: a reason of another version.
-    """
-
-    EXITED = "exited"
-    DEADLINE = "deadline"
-    STOPPED = "stopped"
-    IDLE = "idle"
-    MEMORY = "memory"
+    EXITED = "exited"  # by itself
+    DEADLINE = "deadline"  # its time was up
+    STOPPED = "stopped"  # somebody stopped it
+    IDLE = "idle"  # it was inactive for too long
+    MEMORY = "memory"  # it used more than it may, of this and the next two
     PROCESSES = "processes"
     DISK = "disk"
-    UNSTARTED = "unstarted"
-    LOST = "lost"
-    IMPORTED = "imported"
+    UNSTARTED = "unstarted"  # it did not run
+    LOST = "lost"  # its end was not observed
+    IMPORTED = "imported"  # it ran elsewhere
     OTHER = "other"
 
     @classmethod

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from . import workplace
 from .features import Matrix, picture_matrices, table_matrices
 from .problem import LearningTask, read_problem
 from .selection import ModelSelection, class_names, filled
-from .workplace import CannotSolveError, Workplace
+from .workplace import CannotSolveError
 
 if TYPE_CHECKING:
     from .learners import Models
@@ -28,71 +29,70 @@ ROUNDS = {"pictures": 2, "text": 4, "a table": 6}
 
 def main() -> int:
     """Solve the competition and return an exit code: 0 if there is a submission."""
-    place = Workplace.from_environment()
-    place.say(f"baseline agent on {place.competition}, seed {place.seed}")
+    workplace.say(f"baseline agent on {workplace.COMPETITION}, seed {workplace.SEED}")
     fault = _staged_fault()
     if fault == "gpu_lost":
-        place.say("staged demo fault: this run acts as if its GPU had gone")
-        place.say("Failed to initialize NVML: Unknown Error")
+        workplace.say("staged demo fault: this run acts as if its GPU had gone")
+        workplace.say("Failed to initialize NVML: Unknown Error")
         return 1
-    place.keep_code()
+    workplace.keep_code()
     try:
-        problem = read_problem(place.data)
+        problem = read_problem(workplace.DATA)
         if fault == "crash":  # before its first submission, which would be graded
-            place.say("staged demo fault: the next step shares the work among no GPUs")
+            workplace.say("staged demo fault: the next step shares the work among no GPUs")
             _ = len(problem.train) // 0
-        _submit_constants(problem, place)
-        _improve(problem, place)
+        _submit_constants(problem)
+        _improve(problem)
     except CannotSolveError as reason:
-        place.say(f"this agent cannot solve {place.competition}: {reason}")
+        workplace.say(f"this agent cannot solve {workplace.COMPETITION}: {reason}")
         return 1
     if fault == "invalid":
-        place.say("staged demo fault: this run leaves a column out of its submission")
-        table = pd.read_csv(place.submission / "submission.csv", dtype=str, keep_default_na=False)
-        place.submit(table.drop(columns=problem.targets[-1]))
-    place.validate()
-    place.say("done")
+        workplace.say("staged demo fault: this run leaves a column out of its submission")
+        table = pd.read_csv(workplace.SUBMISSION, dtype=str, keep_default_na=False)
+        workplace.submit(table.drop(columns=problem.targets[-1]))
+    workplace.validate()
+    workplace.say("done")
     return 0
 
 
-def _submit_constants(problem: LearningTask, place: Workplace) -> None:
+def _submit_constants(problem: LearningTask) -> None:
     rows = len(problem.sample)
     if problem.goal == "numbers":
         constant = _targets(problem).mean(axis=0)
     else:
         constant = np.bincount(_labels(problem)) / len(problem.train)
-    place.submit(filled(problem, np.tile(constant, (rows, 1))))
-    place.say(
+    workplace.submit(filled(problem, np.tile(constant, (rows, 1))))
+    workplace.say(
         f"{len(problem.train)} labelled rows of {problem.material}, goal: {problem.goal}; submitted constants"
     )
 
 
-def _improve(problem: LearningTask, place: Workplace) -> None:
+def _improve(problem: LearningTask) -> None:
     began = time.monotonic()
     train: Matrix
     test: Matrix
     if problem.material == "pictures":
-        train, test = picture_matrices(problem, place.data)
+        train, test = picture_matrices(problem, workplace.DATA)
     elif problem.text:
         train, test = (
             table[problem.text].map(str).to_numpy(object) for table in (problem.train, problem.test)
         )
     else:
         train, test = table_matrices(problem)
-    place.say(f"features ready after {time.monotonic() - began:.1f} seconds")
+    workplace.say(f"features ready after {time.monotonic() - began:.1f} seconds")
     truth = _targets(problem) if problem.goal == "numbers" else _labels(problem)
-    random = np.random.default_rng(place.seed)
+    random = np.random.default_rng(workplace.SEED)
     selected: list[Matrix] = []
     for number in range(ROUNDS[problem.material]):
         held_out, used = np.split(random.permutation(len(train)), [int(len(train) * HELD_OUT)])
-        selection = ModelSelection(problem, place, truth[held_out], selected)
-        for name, model in _models(problem, train, place.seed + 1000 * number):
+        selection = ModelSelection(problem, truth[held_out], selected)
+        for name, model in _models(problem, train, workplace.SEED + 1000 * number):
             model.fit(train[used], truth[used])
             predict = model.predict if problem.goal == "numbers" else model.predict_proba
             selection.add(name, predict(train[held_out]), predict(test))
         selected.append(selection.finish())
-        place.submit(filled(problem, np.mean(selected, axis=0)))
-        place.say(f"submitted the mean of {len(selected)} round{'s' if number else ''}")
+        workplace.submit(filled(problem, np.mean(selected, axis=0)))
+        workplace.say(f"submitted the mean of {len(selected)} round{'s' if number else ''}")
 
 
 def _models(problem: LearningTask, train: Matrix, seed: int) -> Models:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from . import workplace
 from .features import Matrix
 from .problem import LearningTask
-from .workplace import Workplace
 
 
 @dataclass
@@ -17,7 +17,6 @@ class ModelSelection:
     """One round: the truth of the held-out rows, the models so far, and what earlier rounds selected."""
 
     problem: LearningTask
-    place: Workplace
     truth: Matrix
     earlier: list[Matrix]
     lowest: float = np.inf
@@ -30,12 +29,12 @@ class ModelSelection:
         leads = loss < self.lowest
         self.lowest = min(loss, self.lowest)
         submitted = leads and not self.earlier
-        self.place.say(
+        workplace.say(
             f"round {len(self.earlier) + 1}, {name}: held-out {self._loss_name} {loss:.5f}"
             f"{', submitted' if submitted else ', leads' if leads else ''}"
         )
         if submitted:
-            self.place.submit(filled(self.problem, test))
+            workplace.submit(filled(self.problem, test))
 
     def finish(self) -> Matrix:
         """Add the mean of the three best too, and return the best one's predictions for the test rows."""
