@@ -29,6 +29,7 @@ from rich.cells import cell_len
 from mlebench_console.console.lists import FilterTerm, SortOrder, parse_terms
 from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.console.sanitize import Clean, plain
+from mlebench_console.foundation.problems import UsageProblem
 
 Row = TypeVar("Row")
 
@@ -205,6 +206,25 @@ class Noun(Generic[Row]):
         """Parse a filter such as `state:failed !leaf`; a field may be named by the beginning of its name."""
         named = {field.name: field for field in self.fields if field.matches is not None}
         return RowFilter(self, text, *parse_terms(text, named))
+
+    @property
+    def filtered_by(self) -> tuple[str, ...]:
+        """The names of the fields that a filter may name."""
+        return tuple(field.name for field in self.fields if field.matches is not None)
+
+    def checked_filter(self, text: str) -> RowFilter[Row]:
+        """Parse a filter that names only fields which rows have.
+
+        Raises:
+            UsageProblem: it names another one.
+        """
+        found = self.filter(text)
+        if found.unknown:
+            known = ", ".join(f"{name}:" for name in self.filtered_by)
+            raise UsageProblem(
+                f"{self.name}s have no field '{found.unknown[0]}:'", f"expected {known} or a word"
+            )
+        return found
 
     def order(self, name: str) -> Order[Row]:
         """Return the order by the field of a name, which has one."""

@@ -10,7 +10,7 @@ import typer
 import typer.main
 
 from mlebench_console.console.app.commands import chosen_sweep
-from mlebench_console.console.nouns.run import checked_filter
+from mlebench_console.console.nouns.run import RUN
 from mlebench_console.console.tui.keys import SCREENS
 from mlebench_console.console.tui.list_screen import FilteredScreen
 from mlebench_console.console.tui.theme import THEME_NAMES
@@ -46,7 +46,7 @@ def filter_(
     if isinstance(app.screen, FilteredScreen) and (not text or app.screen.MODE != "sweep"):
         app.screen.filter_by(text)
     else:
-        app.filter_runs(text if text in app.settings.filters else checked_filter(text).text)
+        app.filter_runs(text if text in app.settings.filters else RUN.checked_filter(text).text)
 
 
 @_commands.command()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 from typer import Argument, Option
 
 from mlebench_console.console.cli.common import Context, Lines, new_app
-from mlebench_console.console.cli.output import say, say_json, say_rows
-from mlebench_console.foundation.problems import UsageProblem
 
 app = new_app()
 
@@ -29,20 +26,13 @@ def events(
     ] = False,
 ) -> None:
     """List what happened, newest last, filtered as on the Events screen."""
-    from mlebench_console.console.nouns.event import EVENT, FILTER_FIELDS, listed_events
+    from mlebench_console.console.nouns.event import EVENT, listed_events
 
-    chosen = EVENT.filter(" ".join(words or ()))
-    if chosen.unknown:
-        fields = ", ".join(f"{name}:" for name in FILTER_FIELDS)
-        raise UsageProblem(f"events have no field '{chosen.unknown[0]}:'", f"expected {fields} or a word")
+    chosen = EVENT.checked_filter(" ".join(words or ()))
     with context.reading_state() as database:
         found = (
             listed_events(database, chosen, limit=lines, whole=everything or context.json) if lines else ()
         )
     rows = [(one,) for one in reversed(found)]
-    if context.json:
-        say_json([EVENT.document(row, time.time()) for row in rows])
-    elif rows:
-        say_rows(EVENT.columns("time severity sweep competition seed what kind"), rows)
-    else:
-        say("no event matches this filter" if chosen else "nothing has happened yet")
+    nothing = "no event matches this filter" if chosen else "nothing has happened yet"
+    context.say_list(EVENT, rows, "time severity sweep competition seed what kind", nothing=nothing)

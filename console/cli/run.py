@@ -81,10 +81,10 @@ def list_(
     ] = "",
 ) -> None:
     """List the runs, of one sweep or all."""
-    from mlebench_console.console.nouns.run import RUN, checked_filter, run_rows
+    from mlebench_console.console.nouns.run import RUN, run_rows
 
     saved = read_filters(context.places.config_file)
-    wanted = checked_filter(saved.get(filter_.strip(), filter_))
+    wanted = RUN.checked_filter(saved.get(filter_.strip(), filter_))
     with context.reading_state() as database:
         found = (
             runs.of_sweep(database, sweeps.get(database, sweep).id) if sweep else runs.of_all_sweeps(database)
@@ -110,7 +110,7 @@ def filters(
     remove: Annotated[bool, Option(help="Remove the filter of this name.")] = False,
 ) -> None:
     """List saved filters of runs, save one, or remove one; they are stored in config.toml, as [filters]."""
-    from mlebench_console.console.nouns.run import checked_filter
+    from mlebench_console.console.nouns.run import RUN
 
     config_file = context.places.config_file
     known = read_filters(config_file)
@@ -123,7 +123,7 @@ def filters(
     if remove:
         save_filter(config_file, name, None)
     elif words:
-        save_filter(config_file, name, checked_filter(" ".join(words)).text)
+        save_filter(config_file, name, RUN.checked_filter(" ".join(words)).text)
     found = read_filters(config_file)
     shown = {one: text for one, text in found.items() if not name or one == name}
     if context.json:

@@ -420,4 +420,3 @@ EVENT = Noun[EventRow](
         NounField("brief", _brief, 24, grows=110, title="what happened"),
     ),
 )
-FILTER_FIELDS = tuple(field.name for field in EVENT.fields if field.matches is not None)

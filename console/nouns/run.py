@@ -11,7 +11,7 @@ from typing import Any
 
 from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, Order, RowFilter
+from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField, Order
 from mlebench_console.console.nouns.competition import split_of, thresholds
 from mlebench_console.console.nouns.need import IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER, group_text
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
@@ -26,7 +26,6 @@ from mlebench_console.engine.needs.causes import (
 )
 from mlebench_console.engine.needs.waits import Wait, job_wait
 from mlebench_console.foundation.conditions import HERE
-from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState
 from mlebench_console.state.records import Attempt, Run
 
@@ -419,20 +418,6 @@ RUN = Noun[RunRow](
         NounField("notes", _notes, 6, grows=32, drop=3, role="accent"),
     ),
 )
-RUN_FILTERS = tuple(field.name for field in RUN.fields if field.matches is not None)
-
-
-def checked_filter(text: str) -> RowFilter[RunRow]:
-    """Parse a filter of runs, and refuse unknown fields.
-
-    Raises:
-        UsageProblem: it names a field that runs don't have.
-    """
-    found = RUN.filter(text)
-    if found.unknown:
-        known = ", ".join(f"{name}:" for name in RUN_FILTERS)
-        raise UsageProblem(f"runs can't be filtered by '{found.unknown[0]}:'", "", f"Choose one of {known}.")
-    return found
 
 
 def filter_words(known: Iterable[Run], named: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -446,7 +431,7 @@ def filter_words(known: Iterable[Run], named: Mapping[str, str]) -> Iterator[tup
         "split": ("low", "medium", "high"),
     }
     causes = dict(map(recorded_cause, known))
-    for name in RUN_FILTERS:
+    for name in RUN.filtered_by:
         if name == "cause":
             yield from ((f"cause:{key}", text) for key, text in causes.items() if key)
             continue
