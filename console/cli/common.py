@@ -23,8 +23,6 @@ from mlebench_console.console.cli.output import say, say_json, say_on_stderr, sa
 from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from mlebench_console.console.actions.action import Action
     from mlebench_console.console.fields import Noun, Row
     from mlebench_console.engine.control import Answer
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from mlebench_console.state.database import Database
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Record = TypeVar("Record", bound="DataclassInstance")
+Record = TypeVar("Record")
 
 
 DataDir = Annotated[Path | None, Option("--data-dir", metavar="DIR", help="The datasets directory.")]
@@ -42,6 +40,9 @@ CompetitionIds = Annotated[
     list[str] | None, Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable.")
 ]
 Lines = Annotated[int, Option("--lines", "-n", min=0, help="How many of the last lines to print.")]
+AtOnce = Annotated[
+    int | None, Option(min=1, metavar="N", help="How many to grade at once; by default one per processor.")
+]
 Following = Annotated[bool, Option("--follow", "-f", help="Keep printing as the log grows.")]
 EditionFlag = Annotated[
     Literal["v1", "corrected"],
@@ -204,12 +205,13 @@ class Context(typer.Context):
         records: Sequence[Record],
         texts: Callable[[Record], Sequence[str]],
         *,
+        document: Callable[[Any], Any] = asdict,
         right: Collection[str] = (),
         nothing: str = "",
     ) -> None:
-        """Write records: as JSON's objects, or as rows of their texts, or `nothing` where there are none."""
+        """Write records: as their JSON documents, or as rows of their texts, or `nothing` where there are none."""
         if self.json:
-            say_json([asdict(one) for one in records])
+            say_json(list(map(document, records)))
         elif records or not nothing:
             say_texts(titles, map(texts, records), right=right)
         else:

@@ -16,7 +16,7 @@ from mlebench_console.competitions.model import Competition, Defect, Parameter
 from mlebench_console.competitions.registry import source_of
 from mlebench_console.console import wording
 from mlebench_console.console.cli.common import CompetitionId, Context, new_group
-from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts
+from mlebench_console.console.cli.output import say, say_json, say_on_stderr
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -41,24 +41,19 @@ Parameters = Annotated[
 def list_(context: Context, split: Split = "") -> None:
     """List the competitions, of one split or all, and where each comes from."""
     members, problems = _members(split)
-    if context.json:
-        say_json([_facts(competition) for competition in members])
-        _end(problems)
-        return
-    say_texts(
+    context.say_records(
         ("competition", "split", "category", "metric", "size", "here", "from"),
-        [
-            (
-                one.id,
-                one.complexity,
-                one.category,
-                one.metric.name,
-                _size(one),
-                "yes" if one.available else "no",
-                source_of(one),
-            )
-            for one in members
-        ],
+        members,
+        lambda one: (
+            one.id,
+            one.complexity,
+            one.category,
+            one.metric.name,
+            _size(one),
+            "yes" if one.available else "no",
+            source_of(one),
+        ),
+        document=_facts,
         right=("size",),
     )
     _end(problems)
@@ -108,19 +103,11 @@ def show(context: Context, competition_id: CompetitionId) -> None:
 def defects(context: Context, split: Split = "") -> None:
     """List the known defects of edition v1, and which of them edition corrected fixes."""
     members, problems = _members(split)
-    found = [(competition, defect) for competition in members for defect in competition.defects]
-    if context.json:
-        say_json(
-            [
-                {"competition_id": competition.id, "excluded": competition.excluded, **asdict(defect)}
-                for competition, defect in found
-            ]
-        )
-        _end(problems)
-        return
-    say_texts(
+    context.say_records(
         ("competition", "defect", "severity", "corrected", "what"),
-        [(one.id, defect.id, defect.severity, defect.treatment, defect.text) for one, defect in found],
+        [(competition, defect) for competition in members for defect in competition.defects],
+        lambda one: (one[0].id, one[1].id, one[1].severity, one[1].treatment, one[1].text),
+        document=lambda one: {"competition_id": one[0].id, "excluded": one[0].excluded, **asdict(one[1])},
     )
     _end(problems)
 

@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from mlebench_console.console import wording
-from mlebench_console.console.cli.common import CompetitionId, Context, DataDir, EditionFlag, new_app
+from mlebench_console.console.cli.common import AtOnce, CompetitionId, Context, DataDir, EditionFlag, new_app
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_wrapped
 from mlebench_console.foundation.problems import DataProblem
 
@@ -86,10 +86,7 @@ def grade(
     output_dir: Annotated[Path, Option(metavar="DIR", help="Where to write the report.")],
     data_dir: DataDir = None,
     edition: EditionFlag = "v1",
-    at_once: Annotated[
-        int | None,
-        Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
-    ] = None,
+    at_once: AtOnce = None,
 ) -> None:
     """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) does not stop the others."""
     from mlebench_console.engine.grading.batch import batch_document, grade_many, write_batch_report

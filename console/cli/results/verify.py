@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
-from mlebench_console.console.cli.common import Context, DataDir, new_group
+from mlebench_console.console.cli.common import AtOnce, Context, DataDir, new_group
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr
 
 app = new_group()
@@ -21,10 +21,7 @@ def bundle(
     context: Context,
     folder: Annotated[Path, Argument(metavar="DIR", help="The bundle's folder.")],
     data_dir: DataDir = None,
-    at_once: Annotated[
-        int | None,
-        Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
-    ] = None,
+    at_once: AtOnce = None,
 ) -> None:
     """Grade its submissions again with the data prepared here, and compute its row; exit code 1 on differences."""
     from mlebench_console.engine.scoreboard.audit import DifferenceKind
