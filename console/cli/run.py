@@ -569,14 +569,14 @@ def classify(
 def note(context: Context, run: ListedRuns, text: NoteText = "", remove: RemoveNote = False) -> None:
     """Write a note on runs, in place of an earlier one; without a text, show it."""
     found = _found(context, run.split(","))
-    write_note(context, found, partial(run_actions.annotate, found), text, remove=remove)
+    annotate(context, found, partial(run_actions.annotate, found), changed_note(text, remove=remove))
 
 
 @app.command()
 def tag(context: Context, run: ListedRuns, tags: Tags = None, remove: RemoveTags = False) -> None:
     """Put tags on runs, for filters; without a tag, show them."""
     found = _found(context, run.split(","))
-    put_tags(context, found, partial(run_actions.annotate, found), tags or [], remove=remove)
+    annotate(context, found, partial(run_actions.annotate, found), changed_tags(found, tags, remove=remove))
 
 
 @app.command(cls=TextCommand)
@@ -668,73 +668,56 @@ def _say_audit(found: RunAudit) -> None:
         say(f"{wording.date_and_time(event.at)}  {event_text(event)}")
 
 
-def write_note(
-    context: Context,
-    subjects: Sequence[Run | Sweep],
-    annotate: Callable[..., Action],
-    text: str,
-    *,
-    remove: bool,
-) -> None:
-    """Write the note of runs or a sweep by the action that changes it, remove it, or print it.
+def changed_note(text: str, *, remove: bool) -> dict[str, Any]:
+    """Return what a command changes of a note; nothing where it is to be shown.
 
     Raises:
         UsageProblem: it is to be written and removed at once.
     """
     if text and remove:
         raise UsageProblem("give either a text or --remove")
-    if text or remove:
-        context.perform(annotate(note=text))
-    else:
-        _show_notes(context, subjects)
+    return {"note": text} if text or remove else {}
 
 
-def put_tags(
+def changed_tags(
+    subjects: Sequence[Run | Sweep], tags: Sequence[str] | None, *, remove: bool
+) -> dict[str, Any]:
+    """Return which tags a command adds or removes; none where they are to be shown."""
+    if remove:
+        return {"remove": tags or sorted({known.name for one in subjects for known in one.tags})}
+    return {"add": tags} if tags else {}
+
+
+def annotate(
     context: Context,
     subjects: Sequence[Run | Sweep],
-    annotate: Callable[..., Action],
-    tags: Sequence[str],
-    *,
-    remove: bool,
+    action: Callable[..., Action],
+    change: Mapping[str, Any],
 ) -> None:
-    """Put tags on runs or a sweep by the action that changes them, take them off, or print what there is."""
-    if remove:
-        there = {known.name for one in subjects for known in one.tags}
-        context.perform(annotate(remove=tags or sorted(there)))
-    elif tags:
-        context.perform(annotate(add=tags))
-    else:
-        _show_notes(context, subjects)
-
-
-def _show_notes(context: Context, subjects: Sequence[Run | Sweep]) -> None:
-    """Print notes and tags, or that there are none; as JSON one object, or a list of several."""
-    if context.json:
+    """Change the notes or tags of runs or a sweep by an action; where nothing is to be changed, print them."""
+    if change:
+        context.perform(action(**change))
+    elif context.json:
         facts = [asdict(subject) for subject in subjects]
-        found = [
-            {name: one[name] for name in ("id", "note", "noted_by", "noted_at", "tags")} for one in facts
-        ]
+        names = ("id", "note", "noted_by", "noted_at", "tags")
+        found = [{name: one[name] for name in names} for one in facts]
         say_json(found[0] if len(found) == 1 else found)
-        return
-    for subject in subjects:
-        if len(subjects) > 1:
-            say(f"run {subject.id}")
-        if not say_notes(subject):
-            say("no note and no tags")
+    else:
+        for subject in subjects:
+            if len(subjects) > 1:
+                say(f"run {subject.id}")
+            say_notes(subject)
+            if not (subject.tags or subject.note):
+                say("no note and no tags")
 
 
-def say_notes(subject: Run | Sweep) -> bool:
-    """Print the note and the tags of a run or a sweep with their authors; return whether there are any."""
+def say_notes(subject: Run | Sweep) -> None:
+    """Print the note and the tags of a run or a sweep with their authors."""
     for one in subject.tags:
         say(f"tag   {one.name}, by {one.by}, {wording.date_and_time(one.at)}")
     if subject.note:
-        when = (
-            ""
-            if subject.noted_at is None
-            else f", by {subject.noted_by}, {wording.date_and_time(subject.noted_at)}"
-        )
-        say(f"note  {subject.note}{when}")
-    return bool(subject.tags or subject.note)
+        by = f", by {subject.noted_by}, {wording.date_and_time(subject.noted_at)}"
+        say(f"note  {subject.note}{'' if subject.noted_at is None else by}")
 
 
 def _found(context: Context, names: list[str]) -> list[Run]:

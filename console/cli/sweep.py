@@ -37,9 +37,10 @@ from mlebench_console.console.cli.run import (
     RemoveTags,
     Tags,
     Yes,
-    put_tags,
+    annotate,
+    changed_note,
+    changed_tags,
     say_notes,
-    write_note,
 )
 from mlebench_console.console.cli.status import ONE_SWEEP, SWEEPS, spec_text
 from mlebench_console.engine.control import ask, status
@@ -468,18 +469,19 @@ def budget(
 def note(context: Context, sweep_id: SweepId, text: NoteText = "", remove: RemoveNote = False) -> None:
     """Write a note on a sweep, in place of an earlier one; without a text, show it."""
     sweep = _known(context, sweep_id)
-    write_note(context, [sweep], partial(actions.annotate, sweep.id), text, remove=remove)
+    annotate(context, [sweep], partial(actions.annotate, sweep.id), changed_note(text, remove=remove))
 
 
 @app.command()
 def tag(context: Context, sweep_id: SweepId, tags: Tags = None, remove: RemoveTags = False) -> None:
     """Put tags on a sweep; without a tag, show them."""
     sweep = _known(context, sweep_id)
-    put_tags(context, [sweep], partial(actions.annotate, sweep.id), tags or [], remove=remove)
+    annotate(
+        context, [sweep], partial(actions.annotate, sweep.id), changed_tags([sweep], tags, remove=remove)
+    )
 
 
 def _known(context: Context, sweep_id: str) -> Sweep:
-
     with context.reading_state() as database:
         return sweeps.get(database, sweep_id)
 
