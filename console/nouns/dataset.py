@@ -268,8 +268,9 @@ def amount_words(step: DatasetStep) -> str:
     return f"{done}{wording.size(step.total)}"
 
 
-def _amount(row: DatasetRow, _drawing: Drawing) -> str:
-    return "" if row.going is None else amount_words(row.going)
+def _of_step(text: Callable[[DatasetRow, DatasetStep], str]) -> Callable[[DatasetRow, Drawing], str]:
+    """Return the cell of what is said of the step that is being worked on; empty without one."""
+    return lambda row, _drawing: "" if row.going is None else text(row, row.going)
 
 
 def _competition(row: DatasetRow, drawing: Drawing) -> Cell:
@@ -292,10 +293,6 @@ def _step(row: DatasetRow, drawing: Drawing) -> Cell:
     return Rest((("to be verified", "dim"),)) if row.is_verifying else ""
 
 
-def _count(row: DatasetRow, _drawing: Drawing) -> str:
-    return "" if row.going is None else f"{row.steps_done + 1}/{len(row.steps)}"
-
-
 def _done(row: DatasetRow, drawing: Drawing) -> Cell:
     if row.going is None or not row.going.total:
         return ""
@@ -314,14 +311,6 @@ def _doing(row: DatasetRow, drawing: Drawing) -> Cell:
 
 def _access(row: DatasetRow, _drawing: Drawing) -> Cell:
     return (("-" if row.access is AccessState.UNKNOWN else row.access.value, ACCESS_ROLES[row.access]),)
-
-
-def _rate(row: DatasetRow, _drawing: Drawing) -> str:
-    return "" if row.going is None else pace_words(row.going, row.pace)[0]
-
-
-def _left(row: DatasetRow, _drawing: Drawing) -> str:
-    return "" if row.going is None else pace_words(row.going, row.pace)[1]
 
 
 def _begins(text: Callable[[DatasetRow], str]) -> Callable[[DatasetRow, str], bool]:
@@ -372,20 +361,29 @@ DATASET = Noun[DatasetRow](
         NounField("disk", lambda row, _: wording.size(row.bytes_on_disk), 8, title="on disk", right=True),
         NounField("zip", lambda row, _: wording.size(row.zip_bytes), 8, title="Kaggle's zip", right=True),
         NounField("step", _step, 9, grows=9),
-        NounField("count", _count, 3, title="", drop=2, gap=1),
-        NounField("done", _done, 13, title="", gap=1),
-        NounField("amount", _amount, 18, right=True),
-        NounField("rate", _rate, 9, drop=3, right=True, gap=1, role="dim"),
-        NounField("left", _left, 5, drop=5, right=True, gap=1),
         NounField(
-            "note",
-            lambda row, _: "" if row.going is None else row.going.note,
-            8,
-            grows=REST,
+            "count",
+            _of_step(lambda row, _: f"{row.steps_done + 1}/{len(row.steps)}"),
+            3,
             title="",
-            drop=4,
+            drop=2,
+            gap=1,
+        ),
+        NounField("done", _done, 13, title="", gap=1),
+        NounField("amount", _of_step(lambda _, step: amount_words(step)), 18, right=True),
+        NounField(
+            "rate",
+            _of_step(lambda row, step: pace_words(step, row.pace)[0]),
+            9,
+            drop=3,
+            right=True,
+            gap=1,
             role="dim",
         ),
+        NounField(
+            "left", _of_step(lambda row, step: pace_words(step, row.pace)[1]), 5, drop=5, right=True, gap=1
+        ),
+        NounField("note", _of_step(lambda _, step: step.note), 8, grows=REST, title="", drop=4, role="dim"),
         NounField("problem", lambda row, _: row.problem, 24, grows=REST),
     ),
 )

@@ -45,7 +45,7 @@ def test_a_sweep_lives_from_its_file_to_its_removal(
     assert [run["seed"] for run in cli("runs", "list", "--filter", "mine", "--json").document()] == [2]
     assert "#night  a good seed" in cli("runs", "list").out
     assert "can't be a tag" in cli("runs", "tag", noted, "two words").err
-    assert "filtered by 'klass:'" in cli("runs", "list", "--filter", "klass:x").err
+    assert "no field 'klass:'" in cli("runs", "list", "--filter", "klass:x").err
     cli("runs", "filters", "mine", "--remove")
     assert cli("runs", "filters", "--json").document() == {}
     assert "sweep mine is noted" in cli("sweep", "note", "mine", "the baseline").out
