@@ -45,7 +45,7 @@ def prepare(job: Preparation) -> None:
 
 def _answer(job: Preparation, name: str) -> dict[str, str | int]:
     folder = job.raw / "train" / name
-    height, width = npy.npy_file(folder / BANDS[0]).shape[:2]
+    height, width = npy.read_npy(folder / BANDS[0]).shape[:2]
     mask = npy.read_npy(folder / TRUTH) == 1
     code = run_lengths.encode(mask.ravel(order="F"))
     return {"record_id": name, "encoded_pixels": code or EMPTY, "height": height, "width": width}

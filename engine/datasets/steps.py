@@ -66,14 +66,20 @@ class ByteProgress:
                 self._report(what, self._done, self.total)
 
 
-def reporting_wait(
-    report: ReportProgress, place: Callable[[], tuple[str, int, int]]
-) -> Callable[[float, str], None]:
-    """Return a function that waits for Kaggle and reports why; `place` returns the step and its progress."""
+class DownloadProgress:
+    """Reports the bytes of a download, and why it waits."""
 
-    def wait(seconds: float, why: str) -> None:
-        step, done, total = place()
-        report(step, f"waiting {seconds:.0f} s: {why}", done, total)
+    def __init__(self, report: ReportProgress, what: str) -> None:
+        self._report = report
+        self._what = what
+        self.bytes(0, 0)
+
+    def bytes(self, done: int, total: int) -> None:
+        """Report the bytes received, and the total (0: unknown)."""
+        self._done, self._total = done, total
+        self._report(DOWNLOAD, self._what, done, total)
+
+    def wait(self, seconds: float, why: str) -> None:
+        """Wait, and report why."""
+        self._report(DOWNLOAD, f"waiting {seconds:.0f} s: {why}", self._done, self._total)
         time.sleep(seconds)
-
-    return wait

@@ -16,6 +16,7 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, PublishedFile
 from mlebench_console.engine.datasets import preparing
 from mlebench_console.engine.datasets.sources import published
+from mlebench_console.engine.datasets.steps import DownloadProgress
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.kaggle.loopback import Fault, Loopback, published_apart, storage_url
 from tests.kaggle.test_download import Waits
@@ -28,7 +29,7 @@ SHELF = "labels"
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     made = Waits()
-    monkeypatch.setattr(published, "reporting_wait", lambda *_: made)
+    monkeypatch.setattr(DownloadProgress, "wait", lambda _self, seconds, why: made(seconds, why))
     monkeypatch.setattr(published, "SystemClock", lambda: made)
     return made
 

@@ -11,7 +11,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -20,6 +19,7 @@ from typing import IO
 from mlebench_console.competitions.raw import RawDataProblem, RawPath, read_as
 from mlebench_console.competitions.task import Preparation
 from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.foundation.threads import in_threads
 
 _WORKERS = 4
 _BATCH = 256
@@ -132,14 +132,9 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
     share = max(_BATCH, -(-len(members) // (4 * workers))) if workers > 1 else len(members)
     batches = [members[start : start + share] for start in range(0, len(members), max(share, 1))]
     done = 0
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for count in pool.map(lambda batch: _extract_batch(path, batch), batches):
-                done += count
-                job.progress(path.name, done, len(members))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    for count in in_threads(lambda batch: _extract_batch(path, batch), batches, workers):
+        done += count
+        job.progress(path.name, done, len(members))
 
 
 def _extract_batch(path: RawPath, batch: list[tuple[str, Path]]) -> int:

@@ -10,7 +10,6 @@ import fcntl
 import os
 import time
 from collections.abc import Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
 from typing import cast
@@ -20,6 +19,7 @@ from mlebench_console.competitions.kit.archives.zip_tree import ZipPath
 from mlebench_console.competitions.raw import RawDataProblem, RawPath, is_regular, walk
 from mlebench_console.competitions.task import Preparation
 from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.foundation.threads import in_threads
 
 _WORKERS = 8  # where small files wait for the disk or the network, not for the processor
 _BATCH = 256
@@ -56,14 +56,10 @@ def place(
     done = _place_batch(job, ordered[:_TRIED])
     waited = time.perf_counter() - began > 2 * (time.thread_time() - worked)
     job.progress(what, done, len(ordered))
-    with ThreadPoolExecutor(_workers(ordered[0][0], waited=waited)) as pool:
-        try:
-            for count in pool.map(lambda batch: _place_batch(job, batch), batches):
-                done += count
-                job.progress(what, done, len(ordered))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    workers = _workers(ordered[0][0], waited=waited)
+    for count in in_threads(lambda batch: _place_batch(job, batch), batches, workers):
+        done += count
+        job.progress(what, done, len(ordered))
 
 
 def move(job: Preparation, pairs: Iterable[tuple[Path, Path]], what: str = "files") -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mlebench_console.competitions.raw import RawPath, is_regular, read_as, walk
 from mlebench_console.competitions.task import Preparation
 from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.foundation.threads import in_threads
 
 _WORKERS = 4
 _STEM = 12
@@ -54,10 +54,9 @@ def place_renamed(job: Preparation, source: RawPath, target: Path, names: dict[s
     ordered = sorted(names.items(), key=lambda pair: pair[1])
     for _, new in ordered:
         (target / new).mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        work = pool.map(lambda pair: _copy(job, source / pair[0], target / pair[1], *pair), ordered)
-        for done, _ in enumerate(work, start=1):
-            job.progress(target.name, done, len(names))
+    work = in_threads(lambda pair: _copy(job, source / pair[0], target / pair[1], *pair), ordered, _WORKERS)
+    for done, _ in enumerate(work, start=1):
+        job.progress(target.name, done, len(names))
 
 
 def _copy(job: Preparation, source: RawPath, target: Path, old: str, new: str) -> None:
@@ -92,9 +91,8 @@ def place_unrecognisable(job: Preparation, pairs: Iterable[tuple[RawPath, Path]]
     wanted = list(pairs)
     for folder in {target.parent for _, target in wanted}:
         folder.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        for done, _ in enumerate(pool.map(_copy_marked, wanted), start=1):
-            job.progress("pictures", done, len(wanted))
+    for done, _ in enumerate(in_threads(_copy_marked, wanted, _WORKERS), start=1):
+        job.progress("pictures", done, len(wanted))
 
 
 def _copy_marked(pair: tuple[RawPath, Path]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pandas as pd
 
 from mlebench_console.competitions.raw import RawDataProblem, RawPath
 from mlebench_console.competitions.task import Preparation
+from mlebench_console.foundation.threads import in_threads
 
 _WORKERS = 4
 _STEP = 256
@@ -50,14 +50,13 @@ def ordered_by_content(job: Preparation, paths: Sequence[RawPath]) -> npt.NDArra
 
 def _digests(job: Preparation, paths: Sequence[RawPath]) -> list[str]:
     digests: list[str] = []
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        try:
-            for digest in pool.map(_digest, paths):
-                digests.append(digest)
-                if len(digests) % _STEP == 0 or len(digests) == len(paths):
-                    job.progress("comparing files", len(digests), len(paths))
-        except FileNotFoundError as error:
-            raise _missing(job, error) from error
+    try:
+        for digest in in_threads(_digest, paths, _WORKERS):
+            digests.append(digest)
+            if len(digests) % _STEP == 0 or len(digests) == len(paths):
+                job.progress("comparing files", len(digests), len(paths))
+    except FileNotFoundError as error:
+        raise _missing(job, error) from error
     return digests
 
 
@@ -68,16 +67,13 @@ def _missing(job: Preparation, error: FileNotFoundError) -> RawDataProblem:
 
 def linked(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Number rows so that rows linked by a chain of equal numbers on either side share a number."""
-    group = first.copy()
-    while True:
-        wider = group
-        for key in (first, second):
-            lowest = np.full(int(key.max(initial=-1)) + 1, len(group), dtype=np.intp)
-            np.minimum.at(lowest, key, wider)
-            wider = lowest[key]
-        if np.array_equal(wider, group):
-            return group
-        group = wider
+    from scipy import sparse  # imported here, as only preparation needs it
+
+    firsts, seconds = (int(side.max(initial=-1)) + 1 for side in (first, second))
+    ends = (first, firsts + second)
+    links = sparse.coo_array((np.ones(len(first)), ends), shape=(firsts + seconds,) * 2)
+    groups: npt.NDArray[np.intp] = sparse.csgraph.connected_components(links, directed=False)[1]
+    return groups[first]
 
 
 def _digest(path: RawPath) -> str:

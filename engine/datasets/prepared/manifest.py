@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from mlebench_console.foundation.manifests import (
     seal_of,
 )
 from mlebench_console.foundation.problems import DataProblem, reading
+from mlebench_console.foundation.threads import in_threads
 
 _THREADS = 4
 _BLOCK = 1 << 20
@@ -127,12 +127,7 @@ def _sums(prepared: Path, paths: Sequence[str], progress: ByteProgress) -> list[
         return [sha256_of(prepared / path, progress) for path in batch]
 
     batches = [paths[start : start + _BATCH_FILES] for start in range(0, len(paths), _BATCH_FILES)]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        try:
-            return [one for found in pool.map(of_batch, batches) for one in found]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    return [one for found in in_threads(of_batch, batches, _THREADS) for one in found]
 
 
 def _tree(prepared: Path) -> Iterator[tuple[str, int | None]]:

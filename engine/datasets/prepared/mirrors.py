@@ -12,7 +12,6 @@ import json
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -51,6 +50,7 @@ from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.files import PARTIAL_SUFFIX, replacing, write_json
 from mlebench_console.foundation.manifests import ListedFile, Manifest, Seal
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
+from mlebench_console.foundation.threads import in_threads
 
 INDEX = "datasets.json"
 _FORMAT = 1
@@ -256,7 +256,7 @@ def _upload(source: Path, found: Mirrored, bucket: Bucket, report: Report) -> Mi
             _retried(lambda: bucket.upload(f"{copy.path}/{entry.path}", path), bucket, sleep)
         progress.add(entry.path, entry.bytes)
 
-    _in_threads(upload, [entry for entry in listed.entries if not entry.is_folder])
+    list(in_threads(upload, [entry for entry in listed.entries if not entry.is_folder], _AT_ONCE))
     bucket.write(f"{copy.path}/{MANIFEST}", content)
     return copy
 
@@ -290,7 +290,7 @@ def _copy(
         target.parent.mkdir(parents=True, exist_ok=True)
         _fetch(store, found, entry, target, progress, wait)
 
-    _in_threads(fetch, missing)
+    list(in_threads(fetch, missing, _AT_ONCE))
     for side in ("public", "private"):
         (staging / side).mkdir(parents=True, exist_ok=True)
     if found.marker.get("verified") and folder.edition == "v1":
@@ -415,17 +415,6 @@ class _Summing(io.RawIOBase):
         content = self._stream.read(size)
         self.digest.update(content)
         return content
-
-
-def _in_threads(work: Callable[[ListedFile], None], entries: Sequence[ListedFile]) -> None:
-    """Process all files in several threads; the first error cancels the rest."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        try:
-            for _ in pool.map(work, entries):
-                pass
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _differs(found: Mirrored, path: Path | str) -> DataProblem:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from mlebench_console.competitions.model import Competition, PublishedFile
-from mlebench_console.engine.datasets.steps import DOWNLOAD, reporting_wait
+from mlebench_console.engine.datasets.steps import DownloadProgress
 from mlebench_console.engine.downloads import Answer, TemporaryFailure, Wait, retrying
 from mlebench_console.engine.layout import DatasetFolder
-from mlebench_console.foundation.clock import Clock, SystemClock
+from mlebench_console.foundation.clock import SystemClock
 from mlebench_console.foundation.problems import EnvironmentProblem
 from mlebench_console.foundation.workers import ReportProgress
 
@@ -66,16 +66,9 @@ def _download(
 
     target = folder.published / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
-    place = (DOWNLOAD, 0, 0)
-
-    def report_bytes(done: int, total: int) -> None:
-        nonlocal place
-        place = (DOWNLOAD, done, total)
-        report(DOWNLOAD, file.name, done, total)
-
-    report(DOWNLOAD, file.name, 0, 0)
-    site = _Site(file, folder, patience, reporting_wait(report, lambda: place), SystemClock())
-    download(site, file.name, target, keep_free=keep_free, report=report_bytes)
+    progress = DownloadProgress(report, file.name)
+    site = _Site(file, folder, patience, progress.wait)
+    download(site, file.name, target, keep_free=keep_free, report=progress.bytes)
     if target.suffix == ".zip" and not zipfile.is_zipfile(target):
         target.unlink()
         raise site.problem("the downloaded file is not a zip")
@@ -84,15 +77,12 @@ def _download(
 class _Site:
     """The site that publishes a file."""
 
-    def __init__(
-        self, file: PublishedFile, folder: DatasetFolder, patience: float, wait: Wait, clock: Clock
-    ) -> None:
+    def __init__(self, file: PublishedFile, folder: DatasetFolder, patience: float, wait: Wait) -> None:
         self._file = file
         self._folder = folder
         self._host = urlsplit(file.url).hostname or file.url
         self._patience = patience
         self._wait = wait
-        self._clock = clock
 
     @contextmanager
     def data(self, name: str, /) -> Iterator[DataResponse]:
@@ -122,7 +112,7 @@ class _Site:
             SourceFailure: it has failed for too long.
         """
         try:
-            return retrying(call, gained, patience=self._patience, wait=self._wait, clock=self._clock)
+            return retrying(call, gained, patience=self._patience, wait=self._wait, clock=SystemClock())
         except TemporaryFailure as trouble:
             raise self.problem(trouble.why) from None
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,18 +18,18 @@ from mlebench_console.competitions.registry import rules_url
 from mlebench_console.engine.datasets.prepared import checksums
 from mlebench_console.engine.datasets.sources import published
 from mlebench_console.engine.datasets.steps import (
-    DOWNLOAD,
     EXTRACT,
     VERIFY,
     ByteProgress,
+    DownloadProgress,
     ReportStep,
-    reporting_wait,
     within,
 )
 from mlebench_console.engine.kaggle import USUAL_PATIENCE, KaggleFailure
 from mlebench_console.engine.layout import DatasetFolder
 from mlebench_console.engine.space import naming_full_disks, require_space
 from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.foundation.threads import in_threads
 from mlebench_console.foundation.workers import ReportProgress
 
 _WORKERS = 4
@@ -59,17 +58,10 @@ def fetch(
     from mlebench_console.engine.kaggle.client import Kaggle
     from mlebench_console.engine.kaggle.download import download
 
-    place = (DOWNLOAD, 0, 0)
-
-    def report_bytes(done: int, total: int) -> None:
-        nonlocal place
-        place = (DOWNLOAD, done, total)
-        report(DOWNLOAD, "", done, total)
-
-    report(DOWNLOAD, "", 0, 0)
+    progress = DownloadProgress(report, "")
     target = folder.zip(competition)
-    with Kaggle(patience=patience, wait=reporting_wait(report, lambda: place)) as kaggle:
-        md5 = download(kaggle, competition.id, target, keep_free=keep_free, report=report_bytes)
+    with Kaggle(patience=patience, wait=progress.wait) as kaggle:
+        md5 = download(kaggle, competition.id, target, keep_free=keep_free, report=progress.bytes)
         _refuse_page(competition, target)
         checksums.record_zip(target, md5)
         if md5 != competition.checksums.zip:
@@ -163,14 +155,10 @@ def unpack(
                 with (target / place).open("xb") as given:
                     tree.copy(place, given, lambda count: progress.add("", count))
 
-        with naming_full_disks(target.parent), ThreadPoolExecutor(_WORKERS) as pool:
+        with naming_full_disks(target.parent):
             for folder in tree.folders:
                 (target / folder).mkdir(parents=True, exist_ok=True)
-            try:
-                list(pool.map(extract, batches))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+            list(in_threads(extract, batches, _WORKERS))
 
 
 def sizes_in(path: Path) -> dict[str, int]:

@@ -125,16 +125,14 @@ def test_archives_within_are_read_where_they_lie(raw: RawPath, make_job: MakeJob
         assert stream.read() == NOISE[5:][:2000]
 
 
-def test_arrays_are_read_by_rows(tmp_path: Path) -> None:
+def test_arrays_are_read(tmp_path: Path) -> None:
     array = np.arange(24).reshape(4, 6)
     stream = io.BytesIO()
     np.save(stream, array)
     path = tmp_path / "x.zip"
     path.write_bytes(inner({"a.npy": stream.getvalue()}, zipfile.ZIP_DEFLATED))
     with zip_tree.opened(path) as tree:
-        assert (np.concatenate(list(npy.npy_file(ZipPath(tree) / "a.npy").blocks())) == array).all()
         assert (npy.read_npy(ZipPath(tree) / "a.npy") == array).all()
-        assert npy.npy_file(ZipPath(tree) / "a.npy").shape == (4, 6)
 
 
 def test_members_and_archives_of_64_bits_are_read(tmp_path: Path) -> None:
