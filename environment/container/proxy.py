@@ -1,7 +1,7 @@
 """A forward proxy that allows only listed hosts: CONNECT, and plain HTTP by full address.
 
     python -m mlebench_console.environment.container.proxy --socket PATH --allow HOST[:PORT]... [--deny HOST...]
-        [--traffic FILE] [--through URL]
+        --traffic FILE [--through URL]
 
 Standard library only. It answers one request per connection, and prints one line for each: its destination, and
 whether it was allowed. FILE records how many bytes were sent to and received from the hosts of each rule.
@@ -94,11 +94,11 @@ class TrafficRecord:
     keys. The counts of an earlier proxy are continued, and the file is replaced atomically.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         self.counts = Traffic()
         self._written = ""
-        if path is not None and path.exists():
+        if path.exists():
             try:
                 known = json.loads(path.read_text())
                 hosts = {name: HostTraffic(**one) for name, one in known["hosts"].items()}
@@ -120,7 +120,7 @@ class TrafficRecord:
     def write(self) -> None:
         """Write the file if the counts have changed since."""
         text = json.dumps(asdict(self.counts))
-        if self._path is None or text == self._written:
+        if text == self._written:
             return
         partial = self._path.with_name(f".{self._path.name}.partial")
         partial.write_text(text)
@@ -160,9 +160,9 @@ class Proxy:
     def __init__(
         self,
         rules: Sequence[Rule],
-        denied: Sequence[str] = (),
-        record: TrafficRecord | None = None,
-        through: tuple[str, int] | None = None,
+        denied: Sequence[str],
+        record: TrafficRecord,
+        through: tuple[str, int] | None,
     ) -> None:
         """Set the rules.
 
@@ -170,11 +170,11 @@ class Proxy:
             rules: the hosts that may be reached.
             denied: hosts that may not be reached even where a rule allows them.
             record: counts the traffic.
-            through: the site's own proxy, where hosts can't be reached without it.
+            through: the site's own proxy, where hosts can't be reached without it; else None.
         """
         self._through = through
         self._rules = rules
-        self._record = record or TrafficRecord(None)
+        self._record = record
         self._denied = frozenset(host.lower() for host in denied)
         self._refused = 0
 
@@ -367,7 +367,9 @@ def main() -> None:
     parser.add_argument(
         "--deny", action="append", default=[], metavar="HOST", help="not even where a rule allows it"
     )
-    parser.add_argument("--traffic", type=Path, metavar="FILE", help="file to record the traffic in")
+    parser.add_argument(
+        "--traffic", type=Path, required=True, metavar="FILE", help="file to record the traffic in"
+    )
     parser.add_argument(
         "--traffic-seconds", type=float, default=_RECORD_SECONDS, metavar="N", help="seconds between writes"
     )

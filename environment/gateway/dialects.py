@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -263,16 +263,15 @@ def checked_request(
         written = msgspec.json.encode(body)
     except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
         raise RefusedCall(f"the body can't be forwarded ({error})") from None
-    return CheckedCall(
-        call.api,
-        call.path,
-        model[:200],
-        stream,
-        written,
-        asks_usage,
-        characters,
-        _most_output(body),
-        _service(body),
+    return replace(
+        call,
+        model=model[:200],
+        stream=stream,
+        content=written,
+        asks_usage=asks_usage,
+        input_characters=characters,
+        most_output_tokens=_most_output(body),
+        service_tier=_service(body),
     )
 
 

@@ -446,21 +446,19 @@ class RunnerAttempt:
         return taken.sequence, "", False
 
     def _report_started(self, started: Started) -> None:
-        if not any(isinstance(known, AgentStarted) for known in self._reported):
-            hardware = hardware_of(self._order.gpu_uuids, self._gpus)
-            image = started.image or self._sandbox.image()
-            recipe = "+".join(value for _, value in self._order.image_labels) if image else ""
-            self._report(
-                AgentStarted(
-                    started.at,
-                    started.isolated,
-                    image,
-                    hardware,
-                    started.unenforced,
-                    recipe,
-                    started.runtime,
-                )
-            )
+        if any(isinstance(known, AgentStarted) for known in self._reported):
+            return
+        image = started.image or self._sandbox.image()
+        event = AgentStarted(
+            started.at,
+            started.isolated,
+            image,
+            hardware_of(self._order.gpu_uuids, self._gpus),
+            started.unenforced,
+            recipe="+".join(value for _, value in self._order.image_labels) if image else "",
+            runtime=started.runtime,
+        )
+        self._report(event)
 
     def _report_restarts(self) -> None:
         """Report the services for the agent that have died since the last call."""

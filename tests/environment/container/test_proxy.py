@@ -112,7 +112,8 @@ def proxying(
     async def run() -> None:
         stop = asyncio.Event()
         stops.append(partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set))
-        made = Proxy([parse_rule(rule) for rule in rules], record=record, through=through)
+        counts = record or TrafficRecord(Path("/nowhere/traffic.json"))
+        made = Proxy([parse_rule(rule) for rule in rules], (), counts, through)
         serving = asyncio.ensure_future(serve(listener, made.answer))
         ready.set()
         await stop.wait()
@@ -393,7 +394,8 @@ def test_a_damaged_record_of_traffic_keeps_no_proxy_from_serving(
     assert "is damaged" in capsys.readouterr().out
 
 
-async def test_a_denied_host_is_not_even_let_through_where_a_rule_allows_it() -> None:
-    proxy = Proxy([parse_rule("*.example.org")], ["api.example.org"])
+def test_a_denied_host_is_not_even_let_through_where_a_rule_allows_it(tmp_path: Path) -> None:
+    record = TrafficRecord(tmp_path / "traffic.json")
+    proxy = Proxy([parse_rule("*.example.org")], ["api.example.org"], record, None)
     assert proxy._allows("www.example.org", 443)
     assert not proxy._allows("api.example.org", 443)
