@@ -295,7 +295,6 @@ def _treatment(defect: Defect) -> str:
 
 
 def _facts(competition: Competition) -> dict[str, Any]:
-
     cut = competition.thresholds
     return {
         "id": competition.id,

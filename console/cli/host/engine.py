@@ -162,7 +162,6 @@ def _keep_tracebacks(log: Path, places: Places) -> None:
 
 
 def _is_idle(places: Places) -> bool:
-
     with closing(database.open_for_reading(places.state_dir)) as opened:
         live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened) + len(runs.to_retry(opened))
         return not live and not any(one.state.is_busy for one in datasets.all_datasets(opened))

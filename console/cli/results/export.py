@@ -230,7 +230,6 @@ def _complain_of(lacking: Sequence[tuple[str, str]]) -> None:
 
 
 def _write_file(path: Path, content: str | bytes) -> None:
-
     with writing(path):
         write_bytes(path, content.encode() if isinstance(content, str) else content)
 

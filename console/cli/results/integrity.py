@@ -450,7 +450,6 @@ def take_in(
 
 
 def _say_all(context: Context, database: Database, run_ids: Collection[int]) -> None:
-
     known = integrity.of_runs(database, run_ids)
     found = sorted(known.values(), key=lambda one: (-one.severity.rank, one.run_id))
     members = {one.run_id: runs.get(database, one.run_id) for one in found}
