@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from rich.cells import cell_len
 
@@ -135,7 +135,8 @@ class NounField(Generic[Row]):
         gap: the number of empty cells before it.
         usual: the text of rows of which there is nothing to say, beside "", "-" and "0".
         order: how rows are sorted by it; None where they can't be.
-        matches: returns whether `name:value` in a filter selects a row; None where a filter can't name it.
+        matches: by what `name:value` in a filter selects a row: the value is the beginning, the whole or a part of its
+            cell's text, or a function says so; None where a filter can't name it.
         words: whether a filter searches its text for free words.
         wraps: the most lines on which its text goes on below its row, where that has room; 1 if it is cut instead.
         chosen: whether the cursor may choose its cell, for all rows or by row.
@@ -153,7 +154,7 @@ class NounField(Generic[Row]):
     gap: int = 2
     usual: str = ""
     order: Order[Row] | None = None
-    matches: Callable[[Row, str], bool] | None = None
+    matches: Callable[[Row, str], bool] | Literal["beginning", "whole", "part"] | None = None
     words: bool = False
     wraps: int = 1
     chosen: bool | Callable[[Row], bool] = False
@@ -167,6 +168,15 @@ class NounField(Generic[Row]):
     def is_name(self) -> bool:
         """Whether it grows up to a limit, as names do, which are cut last."""
         return self.width < self.grows < REST
+
+    def selects(self, row: Row, value: str, drawing: Drawing) -> bool:
+        """Return whether `name:value` in a filter selects a row."""
+        if callable(self.matches):
+            return self.matches(row, value)
+        text = text_of(self.cell(row, drawing)).lower()
+        if self.matches == "whole":
+            return text == value
+        return bool(value) and (text.startswith(value) if self.matches == "beginning" else value in text)
 
     def says_nothing(self, text: str) -> bool:
         """Return whether the text of a cell is what nearly all rows have."""
@@ -204,8 +214,7 @@ class Noun(Generic[Row]):
 
     def filter(self, text: str) -> RowFilter[Row]:
         """Parse a filter such as `state:failed !leaf`; a field may be named by the beginning of its name."""
-        named = {field.name: field for field in self.fields if field.matches is not None}
-        return RowFilter(self, text, *parse_terms(text, named))
+        return RowFilter(self, text, *parse_terms(text, self.filtered_by))
 
     @property
     def filtered_by(self) -> tuple[str, ...]:
@@ -254,8 +263,8 @@ class RowFilter(Generic[Row]):
         return bool(self.terms)
 
     @cached_property
-    def _matches(self) -> dict[str, Callable[[Row, str], bool]]:
-        return {field.name: field.matches for field in self.noun.fields if field.matches is not None}
+    def _named(self) -> dict[str, NounField[Row]]:
+        return {field.name: field for field in self.noun.fields}
 
     @cached_property
     def _searched(self) -> Columns[Row]:
@@ -267,7 +276,7 @@ class RowFilter(Generic[Row]):
         """Return whether a row passes."""
         words = " ".join(text_of(field.cell(row, drawing)) for field in self._searched).lower()
         return all(
-            (self._matches[term.field](row, term.value) if term.field else term.value in words)
+            (self._named[term.field].selects(row, term.value, drawing) if term.field else term.value in words)
             is not term.is_negated
             for term in self.terms
         )

@@ -313,10 +313,6 @@ def _access(row: DatasetRow, _drawing: Drawing) -> Cell:
     return (("-" if row.access is AccessState.UNKNOWN else row.access.value, ACCESS_ROLES[row.access]),)
 
 
-def _begins(text: Callable[[DatasetRow], str]) -> Callable[[DatasetRow, str], bool]:
-    return lambda row, value: text(row).startswith(value)
-
-
 def dataset_document(row: DatasetRow, _now: float) -> dict[str, Any]:
     """Return a dataset's state, problem, sizes and folder."""
     found = competition(row.competition_id)
@@ -342,21 +338,15 @@ DATASET = Noun[DatasetRow](
     document=dataset_document,
     fields=(
         NounField("competition", _competition, 32, grows=56, words=True),
-        NounField("split", lambda row, _: row.split, 6, words=True, matches=_begins(lambda row: row.split)),
-        NounField(
-            "edition", lambda row, _: row.edition, 9, words=True, matches=_begins(lambda row: row.edition)
-        ),
-        NounField(
-            "state",
-            lambda row, _: row.state_in_words,
-            11,
-            words=True,
-            matches=_begins(lambda row: row.state_in_words),
-        ),
+        NounField("split", lambda row, _: row.split, 6, words=True, matches="beginning"),
+        NounField("edition", lambda row, _: row.edition, 9, words=True, matches="beginning"),
+        NounField("state", lambda row, _: row.state_in_words, 11, words=True, matches="beginning"),
         NounField("drawn", lambda row, drawing: (draw_state(row, drawing),), 13, title="state"),
         NounField("doing", _doing, 14, title="state"),
         NounField("size", lambda row, _: size_text(row), 8, right=True, gap=1, role="dim"),
-        NounField("access", _access, 6, drop=1, words=True, matches=_begins(lambda row: row.access)),
+        NounField(
+            "access", _access, 6, drop=1, words=True, matches=lambda row, value: row.access.startswith(value)
+        ),
         NounField("raw", lambda row, _: "yes" if row.raw else "no", 8, title="raw data"),
         NounField("disk", lambda row, _: wording.size(row.bytes_on_disk), 8, title="on disk", right=True),
         NounField("zip", lambda row, _: wording.size(row.zip_bytes), 8, title="Kaggle's zip", right=True),

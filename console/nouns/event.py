@@ -356,14 +356,6 @@ def _of_kind(row: EventRow, value: str) -> bool:
     return bool(value) and (kind.startswith(value) or kind.partition(".")[2].startswith(value))
 
 
-def _of_severity(row: EventRow, value: str) -> bool:
-    return bool(value) and row[0].event.severity.startswith(value)
-
-
-def _is_in(name: str | None, value: str) -> bool:
-    return bool(value) and value in (name or "").lower()
-
-
 def _document(row: EventRow, _now: float) -> dict[str, Any]:
     one = row[0]
     return asdict(one.event) | {"seed": one.seed, "severity": one.event.severity}
@@ -377,42 +369,13 @@ EVENT = Noun[EventRow](
         NounField("time", _time, 8, role="dim"),
         NounField("at", _at, 5, grows=11, role="dim"),
         NounField("sign", lambda row, drawing: event_sign(row[0], drawing.signs), 3, title="", gap=1),
-        NounField("severity", lambda row, _: row[0].event.severity, 8, matches=_of_severity),
-        NounField(
-            "sweep",
-            lambda row, _: event_sweeps(row),
-            12,
-            grows=40,
-            gap=1,
-            role="dim",
-            matches=lambda row, value: _is_in(row[0].event.sweep_id, value),
-        ),
-        NounField(
-            "competition",
-            _competition,
-            19,
-            grows=56,
-            gap=1,
-            matches=lambda row, value: _is_in(row[0].event.competition_id, value),
-        ),
-        NounField(
-            "seed",
-            _seed,
-            4,
-            right=True,
-            gap=1,
-            role="dim",
-            matches=lambda row, value: value == str(row[0].seed),
-        ),
+        NounField("severity", lambda row, _: row[0].event.severity, 8, matches="beginning"),
+        NounField("sweep", lambda row, _: event_sweeps(row), 12, grows=40, gap=1, role="dim", matches="part"),
+        NounField("competition", _competition, 19, grows=56, gap=1, matches="part"),
+        NounField("seed", _seed, 4, right=True, gap=1, role="dim", matches="whole"),
         # Below a heading that names none of its columns.
         NounField("which", lambda row, _: (seed := _seed(row, _)) and f"s{seed}", 3),
-        NounField(
-            "run",
-            lambda row, _: str(row[0].event.run_id or ""),
-            5,
-            right=True,
-            matches=lambda row, value: value == str(row[0].event.run_id),
-        ),
+        NounField("run", lambda row, _: str(row[0].event.run_id or ""), 5, right=True, matches="whole"),
         NounField("kind", lambda row, _: row[0].event.kind, 17, drop=1, role="dim", matches=_of_kind),
         # What free words of a filter are searched in, as the state's query does.
         NounField("text", _searched, 24, words=True),

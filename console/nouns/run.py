@@ -332,10 +332,6 @@ def _is_noted(row: RunRow, value: str) -> bool:
     return bool(row.run.note) and value in row.run.note.lower()
 
 
-def _of_class(row: RunRow, value: str) -> bool:
-    return bool(value) and (row.run.failure_class or "").startswith(value)
-
-
 def run_document(row: RunRow, now: float) -> dict[str, Any]:
     """Return a run's record, for how long nothing has happened in it, and what a batch system says of its job."""
     run, attempt, job = row.run, row.attempt, None
@@ -372,22 +368,13 @@ RUN = Noun[RunRow](
             words=True,
             order=Order("by name", lambda row, _: (row.run.competition_id.lower(), row.run.seed)),
         ),
-        NounField(
-            "seed",
-            lambda row, _: str(row.run.seed),
-            4,
-            right=True,
-            gap=1,
-            matches=lambda row, value: value == str(row.run.seed),
-        ),
-        NounField(
-            "split", lambda row, _: row.split, 6, matches=lambda row, value: row.split.startswith(value)
-        ),
+        NounField("seed", lambda row, _: str(row.run.seed), 4, right=True, gap=1, matches="whole"),
+        NounField("split", lambda row, _: row.split, 6, matches="beginning"),
         NounField("sign", _sign, 1, title=""),
         NounField(
             "state", _state, 12, gap=1, order=Order("what needs you first", _by_need), matches=_in_state
         ),
-        NounField("class", lambda row, _: row.run.failure_class or "", 14, matches=_of_class),
+        NounField("class", lambda row, _: row.run.failure_class or "", 14, matches="beginning"),
         NounField(
             "outcome",
             lambda row, _: row.run.outcome or "",
