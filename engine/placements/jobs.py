@@ -153,12 +153,7 @@ class Waiting:
     reason: str
 
 
-@dataclass(frozen=True)
-class Unsubmitted:
-    """Verdict: it must be submitted."""
-
-
-Verdict = Waiting | Unsubmitted | JobEnd | Lost | None
+Verdict = Waiting | JobEnd | Lost | None
 """None: nothing says that it does not run."""
 
 
@@ -226,7 +221,7 @@ def judge(record: JobRecord, now: float, *, has_records: bool) -> Verdict:
         return lost
     match record.phase:
         case JobPhase.UNSUBMITTED:
-            return Unsubmitted()
+            return Waiting(OwnReason.TO_SUBMIT)
         case JobPhase.IMAGE:
             return Waiting(OwnReason.IMAGE)
         case JobPhase.ENDED:

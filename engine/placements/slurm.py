@@ -30,7 +30,7 @@ from mlebench_console.engine.placements.commands import (
     SlurmRefuses,
     SlurmUnfit,
 )
-from mlebench_console.engine.placements.jobs import JobPhase, JobRecord, Unsubmitted, Verdict, Waiting
+from mlebench_console.engine.placements.jobs import JobPhase, JobRecord, Verdict, Waiting
 from mlebench_console.engine.placements.model import AttemptStatus, Lost, Placement
 from mlebench_console.engine.placements.sbatch import job_options, job_prefix, job_script, runtime_on_nodes
 from mlebench_console.engine.placements.staging import DIRECT, Images, staging_seconds
@@ -123,7 +123,7 @@ class _Placed:
     used: _Profile
     staging_seconds: float
     record: JobRecord
-    verdict: Verdict = field(default_factory=Unsubmitted)
+    verdict: Verdict = None
     status: AttemptStatus = field(default_factory=AttemptStatus)
     heartbeats_offset: int = 0
     heartbeats_at: float = -math.inf
@@ -527,11 +527,10 @@ class Slurm(Placement):
             return
         if isinstance(placed.verdict, Lost):
             self._read_directory(placed)
-        match placed.verdict:
-            case Unsubmitted():
-                self._queue(placed)
-            case Lost() as lost:
-                self._give_up(placed, lost)
+        if isinstance(placed.verdict, Lost):
+            self._give_up(placed, placed.verdict)
+        elif placed.record.phase is JobPhase.UNSUBMITTED:
+            self._queue(placed)
 
     def _read_directory(self, placed: _Placed) -> None:
         """Read what an attempt has left, after listing its directory to refresh network file systems."""

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import threading
 import time
-from dataclasses import dataclass, field
+from concurrent.futures import Future
 from pathlib import Path
 
 from mlebench_console.engine.layout import MANIFEST, MARKER, squashfs_image
@@ -68,7 +68,7 @@ class Images:
     """Makes images of datasets in the background, each once; a killed engine never leaves a half-made image."""
 
     def __init__(self) -> None:
-        self._working: dict[Path, _Work] = {}
+        self._working: dict[Path, Future[None]] = {}
 
     def order(self, prepared: Path, profile: SlurmProfile) -> StagingOrder | None:
         """Return how a job stages a dataset; None while its image is being made.
@@ -77,7 +77,7 @@ class Images:
             Problem: it can't be staged.
         """
         work = self._working.get(prepared)
-        if work is not None and work.thread.is_alive():
+        if work is not None and not work.done():
             return None
         limit = staging_seconds(prepared, profile)
         seal = _seal(prepared)
@@ -89,33 +89,28 @@ class Images:
             return StagingOrder(protocol.SQUASHFS, made, str(squashfs_image(prepared)), limit)
         if work is None:
             require_squashfs(prepared)
-            self._working[prepared] = work = _Work(prepared, seal)
-            work.thread.start()
-        else:
-            del self._working[prepared]
-            raise work.problem or EnvironmentProblem(f"no image of {prepared} was made")
-        return None
+            self._working[prepared] = _start_to_make(prepared, seal)
+            return None
+        del self._working[prepared]
+        raise work.exception() or EnvironmentProblem(f"no image of {prepared} was made")
 
 
-@dataclass
-class _Work:
-    """An image that is being made, in a daemon thread, so that a stopping engine does not wait for it."""
+def _start_to_make(prepared: Path, seal: Seal) -> Future[None]:
+    """Make an image in a daemon thread, so that a stopping engine does not wait for it."""
+    work: Future[None] = Future()
 
-    prepared: Path
-    seal: Seal
-    problem: Problem | None = None
-    thread: threading.Thread = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.thread = threading.Thread(target=self._make, name="squashfs", daemon=True)
-
-    def _make(self) -> None:
+    def make() -> None:
         try:
-            _make_image(self.prepared, self.seal)
+            _make_image(prepared, seal)
         except Problem as problem:
-            self.problem = problem
+            work.set_exception(problem)
         except OSError as error:
-            self.problem = EnvironmentProblem(f"no image of {self.prepared} can be made", str(error))
+            work.set_exception(EnvironmentProblem(f"no image of {prepared} can be made", str(error)))
+        else:
+            work.set_result(None)
+
+    threading.Thread(target=make, name="squashfs", daemon=True).start()
+    return work
 
 
 def _make_image(prepared: Path, seal: Seal) -> None:

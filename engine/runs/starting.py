@@ -26,7 +26,7 @@ from mlebench_console.engine.agents import (
 from mlebench_console.engine.images.building import GRADER_IMAGE, images_of_runs
 from mlebench_console.engine.images.exporting import find_exported
 from mlebench_console.engine.layout import dataset_folder
-from mlebench_console.engine.placements import Placement, Placements
+from mlebench_console.engine.placements import Placements
 from mlebench_console.engine.places import Places, images_folder
 from mlebench_console.engine.providers import keys_of, model_prices, new_token, providers_of, without_keys
 from mlebench_console.engine.runs.budgets import SharedBudgets
@@ -383,7 +383,12 @@ class Starter:
             if not run.is_live or run.attempts != attempt.number:
                 self._forget(attempt)
             elif not self._retries.must_wait(attempt.id):
-                stop = stop_before_start(self._placements.of(attempt), self._places.state_dir, attempt)
+                folder = self._places.state_dir / attempt.directory
+                # A runner that may know it ends it itself.
+                is_known = (folder / protocol.CLAIM).exists() or self._placements.of(attempt).is_placed(
+                    attempt
+                )
+                stop = None if is_known else protocol.read_if_there(folder / protocol.STOP, Stop)
                 if stop is not None:
                     transitions.stopped(self._database, run.id, by=stop.by, now=self._clock.now())
                     self._forget(attempt)
@@ -461,11 +466,3 @@ def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         protocol.write(path, stop)
-
-
-def stop_before_start(placement: Placement, state_dir: Path, attempt: Attempt) -> Stop | None:
-    """Read who stopped an attempt that no runner knows; None where a runner may know it, or nobody stopped it."""
-    folder = state_dir / attempt.directory
-    if (folder / protocol.CLAIM).exists() or placement.is_placed(attempt):
-        return None
-    return protocol.read_if_there(folder / protocol.STOP, Stop)

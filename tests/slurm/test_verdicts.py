@@ -12,7 +12,6 @@ from mlebench_console.engine.placements.commands import Job
 from mlebench_console.engine.placements.jobs import (
     JobPhase,
     JobRecord,
-    Unsubmitted,
     Verdict,
     Waiting,
     judge,
@@ -79,13 +78,13 @@ REPORTED = 60.0  # a report is visible everywhere
     ("record", "history", "now", "verdict"),
     [
         # Before it is known to Slurm.
-        (NEW, [], 0, Unsubmitted()),
+        (NEW, [], 0, Waiting(OwnReason.TO_SUBMIT)),
         (NEW.entered(JobPhase.IMAGE, 0.0), [], 9, Waiting(OwnReason.IMAGE)),
         (NEW.entered(JobPhase.QUEUED, 0.0), [(30, not_listed)], 30, Waiting(OwnReason.TO_SUBMIT)),
         (SUBMITTED, [], 1, Waiting(OwnReason.TO_SUBMIT)),
         # Perhaps submitted: two answers without it are needed.
         (UNCERTAIN, [(30, not_listed)], 30, Waiting(OwnReason.TO_SUBMIT)),
-        (UNCERTAIN, [(30, not_listed), (60, not_listed)], 60, Unsubmitted()),
+        (UNCERTAIN, [(30, not_listed), (60, not_listed)], 60, Waiting(OwnReason.TO_SUBMIT)),
         (UNCERTAIN, [(30, squeue("PENDING", "Priority"))], 30, Waiting("Priority")),
         (UNCERTAIN, [(1, claims), (30, not_listed), (60, not_listed)], 60, None),
         # Waiting.
@@ -111,12 +110,12 @@ REPORTED = 60.0  # a report is visible everywhere
         ),
         # A killed controller has lost it before it began.
         (SUBMITTED, [(30, not_listed)], 30, Waiting(OwnReason.TO_SUBMIT)),
-        (SUBMITTED, [(30, not_listed), (60, not_listed)], 60, Unsubmitted()),
+        (SUBMITTED, [(30, not_listed), (60, not_listed)], 60, Waiting(OwnReason.TO_SUBMIT)),
         (
             SUBMITTED,
             [(30, squeue("PENDING", "Priority")), (60, not_listed), (90, not_listed)],
             90,
-            Unsubmitted(),
+            Waiting(OwnReason.TO_SUBMIT),
         ),
         # Running, suspended, waiting again for a moment.
         (SUBMITTED, [(30, squeue("RUNNING"))], 90_000, None),
