@@ -98,13 +98,7 @@ def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
 
 def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
     """Add up and price the model calls of some attempts."""
-    by_model: defaultdict[tuple[str, str], list[ModelUse]] = defaultdict(list)
-    for use in uses:
-        by_model[use.provider, use.model].append(use)
-    return _spending(
-        ModelTotal(*key, added(_cost_of(use, prices) for use in found), **counts_of(found))
-        for key, found in by_model.items()
-    )
+    return _spending((use, _cost_of(use, prices)) for use in uses)
 
 
 def known_cost(uses: Iterable[ModelUse], prices: PriceTable) -> float:
@@ -114,14 +108,7 @@ def known_cost(uses: Iterable[ModelUse], prices: PriceTable) -> float:
 
 def sum_of(parts: Iterable[Spending]) -> Spending:
     """Add up several totals."""
-    by_model: defaultdict[tuple[str, str], list[ModelTotal]] = defaultdict(list)
-    for part in parts:
-        for total in part.models:
-            by_model[total.provider, total.model].append(total)
-    return _spending(
-        ModelTotal(*key, added(total.cost for total in found), **counts_of(found))
-        for key, found in by_model.items()
-    )
+    return _spending((total, total.cost) for part in parts for total in part.models)
 
 
 def usage_of(counts: CallCounts) -> TokenUsage:
@@ -135,8 +122,15 @@ def named(models: Sequence[str]) -> str:
     return ", ".join(models[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _spending(totals: Iterable[ModelTotal]) -> Spending:
-    models = tuple(totals)
+def _spending(parts: Iterable[tuple[ModelUse | ModelTotal, float | None]]) -> Spending:
+    """Add up the calls to each model, each part with its cost."""
+    by_model: defaultdict[tuple[str, str], list[tuple[CallCounts, float | None]]] = defaultdict(list)
+    for part, cost in parts:
+        by_model[part.provider, part.model].append((part, cost))
+    models = tuple(
+        ModelTotal(*key, added(cost for _, cost in found), **counts_of(part for part, _ in found))
+        for key, found in by_model.items()
+    )
     return Spending(models, **counts_of(models))
 
 
