@@ -16,6 +16,7 @@ from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.comparison import Comparison, Difference, compare
 from mlebench_console.engine.scoreboard.export import (
+    USUAL_SEEDS,
     Disclosure,
     RowFormat,
     disclose,
@@ -38,8 +39,6 @@ from mlebench_console.state.database import Database, open_for_reading
 Answer = TypeVar("Answer")
 
 ADDITIONAL = "additional table: rows that used feedback from the test set, or are otherwise not comparable"
-# Published rows are over at least this many seeds.
-_USUAL_SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -137,10 +136,10 @@ def comparability(row: Row, rows: Iterable[Row]) -> Comparability:
     if not places:
         return Comparability({}, "still running" if row.running else "no split is complete")
     seeds = [cell.n for column in places if (cell := row.columns[column].cell) is not None and cell.n]
-    fewest = min(seeds, default=_USUAL_SEEDS)
+    fewest = min(seeds, default=USUAL_SEEDS)
     cautions = (
         "padded" if row.padded else "",
-        plural(fewest, "seed") if fewest < _USUAL_SEEDS else "",
+        plural(fewest, "seed") if fewest < USUAL_SEEDS else "",
     )
     return Comparability(places, "", ", ".join(filter(None, cautions)))
 

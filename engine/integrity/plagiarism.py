@@ -105,10 +105,10 @@ def examine(
         compared = [one.digest for one in rivals[name]]
         about = [examined.content, index.digest if index else "", shared, *compared]
         content = hashlib.sha256(json.dumps(about).encode()).hexdigest()
-        problem = _problem(name, index)
+        solution = solutions[examined.run.id]
+        coverage, problem = _coverage(solution, index)
         if is_current(earlier.get(examined.run.id), versions, content, lasting=problem):
             continue
-        solution = solutions[examined.run.id]
         of_kernels = DetectorResult(
             KERNELS,
             Layer.PLAGIARISM,
@@ -116,7 +116,7 @@ def examine(
             content,
             clock.now(),
             tuple(_like_kernels(solution, index, dropped, kernels)) if index else (),
-            coverage=_coverage(solution, index),
+            coverage=coverage,
             problem=problem,
         )
         found = tuple(_like_runs(solution, rivals[name], dropped))
@@ -140,23 +140,16 @@ def _shared_by_competitions(solutions: Iterable[Solution], indexes: Mapping[str,
     return values[counts >= _MANY_COMPETITIONS]
 
 
-def _problem(competition_id: str, index: KernelIndex | None) -> str:
-    """Return why a run can't be compared with public kernels; empty where it can, or where none are known."""
-    if (index is not None and index.refs) or not known_kernels().get(competition_id):
-        return ""
-    return (
-        f"no public kernels of {competition_id} are downloaded:"
-        f" mlebench-console integrity kernels fetch -c {competition_id}"
-    )
-
-
-def _coverage(solution: Solution, index: KernelIndex | None) -> str:
+def _coverage(solution: Solution, index: KernelIndex | None) -> tuple[str, str]:
+    """Return with how many public kernels a run is compared, and the problem if known ones are not downloaded."""
     name = solution.examined.run.competition_id
-    if index is None or not index.refs:
-        return "" if known_kernels().get(name) else f"no public kernels of {name} are known"
-    return f"{len(index.refs)} public kernels of {name} compared" + (
-        "" if solution.parts else ", with no code"
-    )
+    if index is not None and index.refs:
+        without = "" if solution.parts else ", with no code"
+        return f"{len(index.refs)} public kernels of {name} compared{without}", ""
+    if known_kernels().get(name):
+        fetch = f"mlebench-console integrity kernels fetch -c {name}"
+        return "", f"no public kernels of {name} are downloaded: {fetch}"
+    return f"no public kernels of {name} are known", ""
 
 
 def _like_kernels(

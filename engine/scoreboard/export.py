@@ -299,7 +299,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 # Published rows are over this many seeds or more.
-_USUAL_SEEDS = 3
+USUAL_SEEDS = 3
 
 
 def shortcomings(row: Row, disclosure: Disclosure) -> tuple[tuple[str, str], ...]:
@@ -325,8 +325,8 @@ def shortcomings(row: Row, disclosure: Disclosure) -> tuple[tuple[str, str], ...
     done, planned = disclosure.seeds_done, disclosure.seeds_planned
     if done is not None and planned is not None and done < planned:
         found.append(("seeds", f"{done} of {planned} complete"))
-    elif done is not None and done < _USUAL_SEEDS:
-        found.append(("seeds", f"{done}; published rows have {_USUAL_SEEDS} or more"))
+    elif done is not None and done < USUAL_SEEDS:
+        found.append(("seeds", f"{done}; published rows have {USUAL_SEEDS} or more"))
     if not row.agent:
         found.append(("agent", "its name is missing"))
     if not row.llms:
