@@ -11,7 +11,7 @@ ARGS ?=
 # Compiled modules are kept: the tests start hundreds of processes, each of which would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-setup test-clients test-bare soak check bench snapshots docs pictures format lock clean environment
+.PHONY: run test test-setup test-clients test-bare soak check bench fuzz snapshots docs pictures format lock clean environment
 
 run: environment  ## open the console on the demo; again: resume it
 	@$(BIN)/mlebench-console demo $(ARGS)
@@ -39,6 +39,9 @@ check: environment  ## format, lint, types, import directions
 
 bench: environment  ## measure what the README promises, as ratios within one run
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: environment  ## compare graders with a checkout of MLE-bench (ARGS="--against PATH --seed 7 --files 200")
+	@$(BIN)/python -m tools.fuzz $(ARGS)
 
 snapshots: environment  ## take the screens' snapshots anew (look at them before you commit)
 	@$(BIN)/python -m pytest -q tests/console --snapshot-update -k snapshot $(ARGS)

@@ -95,7 +95,7 @@ class Judgement:
     rounded: float | None = None
 
     @classmethod
-    def scored(cls, score: float, message: str = VALID) -> Judgement:
+    def scored(cls, score: float, message: str) -> Judgement:
         """Return the verdict on a graded submission.
 
         Args:
@@ -164,11 +164,12 @@ def judge(request: GradeRequest) -> Judgement:
             else "The grader fails with this submission; compare its form with that of the sample submission.",
             traceback.format_exc(),
         )
+    message = " ".join([VALID, *case.warnings])
     if request.form_only:  # a score against stand-ins means nothing
-        return Judgement("scored", None, VALID)
+        return Judgement("scored", None, message)
     if math.isnan(score) and request.edition == "corrected":
         return Judgement("rejected", None, "The metric is not defined for these predictions (NaN).")
-    return Judgement.scored(score)
+    return Judgement.scored(score, message)
 
 
 def _is_empty(table: pd.DataFrame) -> bool:

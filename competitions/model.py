@@ -88,6 +88,19 @@ class Defect:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """Submissions of which edition v1 makes something else than MLE-bench, on purpose.
+
+    Attributes:
+        text: what both make of them, and why.
+        damage: the kinds of damage, as `tools/fuzz` names them, that lead to such submissions.
+    """
+
+    text: str
+    damage: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Files:
     """What `prepare` writes that others read, relative to `prepared/`; it must be there in both editions.
 
@@ -150,6 +163,7 @@ class Competition:
         parameters: the numbers that the split and the metric fix; callers may replace them.
         classes: the names of the classes, where the competition fixes a list of them.
         defects: what is wrong in edition v1.
+        differences: where edition v1 differs from MLE-bench on purpose.
         excluded: why edition corrected leaves this competition out.
         size_gb: how large Kaggle's zip is.
         needs: libraries beyond pandas and numpy that its task imports.
@@ -173,6 +187,7 @@ class Competition:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     defects: tuple[Defect, ...] = ()
+    differences: tuple[Difference, ...] = ()
     excluded: str | None = None
     size_gb: float | None = None
     needs: tuple[str, ...] = ()

@@ -75,8 +75,7 @@ class Preparation(_Job):
         public: the empty folder for what the agent sees.
         private: the empty folder for the answers.
         scratch: a folder for intermediate files, on the same file system, removed afterwards.
-        progress: hook that reports progress; it may be called for every item, as it passes few reports on, and may
-            raise to cancel.
+        progress: hook that reports progress; it may raise to cancel.
     """
 
     raw: RawPath
@@ -155,6 +154,7 @@ class Grading(_Job):
         form_only: whether `answers` are made from public data. Their values then mean nothing, and rows or
             objects that may not be scored are checked like all others.
         stand_in: the table that the task made to replace the answers, if it made one.
+        warnings: what the author of a valid submission should know of it, filled by `grade`; nothing of the answers.
     """
 
     submission: pd.DataFrame
@@ -163,6 +163,7 @@ class Grading(_Job):
     source: SubmissionSource
     form_only: bool = False
     stand_in: pd.DataFrame | None = None
+    warnings: list[str] = field(default_factory=list)
 
     @cached_property
     def answers(self) -> pd.DataFrame:

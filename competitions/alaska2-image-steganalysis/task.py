@@ -59,13 +59,14 @@ def _secret(job: Preparation, covers: Sequence[RawPath]) -> bytes:
     digest = hashlib.blake2b()
     for done, cover in enumerate(covers, start=1):
         digest.update(hashlib.blake2b(cover.read_bytes()).digest())
-        job.progress("drawing the labels", done, len(covers))
+        if done % 100 == 0:
+            job.progress("drawing the labels", done, len(covers))
     return digest.digest()
 
 
 def grade(case: Grading) -> np.float64:
     """Return the ROC AUC with the part up to a true positive rate of 0.4 counted twice."""
     rows = checks.paired_rows(case, "Id", "Label")
-    scores = checks.numbers(case.submission, "Label", spelt="refused")[rows]
+    scores = checks.numbers(case.submission, "Label", spelt="python")[rows]
     truth = case.answers["Label"].to_numpy()
     return np.float64(metrics.banded_auc(truth, scores, edges=(0, 0.4, 1), weights=(2, 1)))

@@ -33,7 +33,7 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test[shown], job.public / "test.csv")
     tables.write_csv(pd.concat([test[[key]], shares], axis=1), job.private / "gold_submission.csv")
-    sample = test[[key]].assign(**dict.fromkeys(VOTES, 1 / 6))
+    sample = tables.filled(test[[key]], dict.fromkeys(VOTES, 1 / 6))
     labelled_table.write_answers(job, test, sample)
     placing.place_tree(job, job.source("example_figures"), job.public / "example_figures")
     for kind, column in (("eegs", EEG), ("spectrograms", "spectrogram_id")):
@@ -49,15 +49,17 @@ def grade(case: Grading) -> np.float64:
         given = checks.numbers(case.submission, VOTES, low=0, high=1)
         checks.rows_sum_to_one(given, tolerance=TOLERANCE)
         votes, given = case.answers[VOTES].to_numpy(dtype=np.float64), given[rows]
+        clip = np.full(len(VOTES), CLIP)
     else:
         checks.columns_present(case.submission, [EEG, *VOTES])
         checks.row_count(case.submission, case.answers, EEG)
         order, answers_order = _sorted_alike(case.submission[EEG], case.answers[EEG])
         given = _checked_shares(case.submission)[order]
         votes = case.answers[VOTES].to_numpy(dtype=np.float64)[answers_order]
+        clip = _clips(case)
     with np.errstate(invalid="ignore"):  # a window without any vote has NaN shares, which add nothing
         shares = votes / votes.sum(axis=1, keepdims=True)
-    return np.float64(divergences(shares, given, clip=CLIP).mean())
+    return np.float64(divergences(shares, given, clip=clip).mean())
 
 
 def _sorted_alike(given: pd.Series, asked: pd.Series) -> tuple[checks.Positions, checks.Positions]:
@@ -65,6 +67,17 @@ def _sorted_alike(given: pd.Series, asked: pd.Series) -> tuple[checks.Positions,
         raise checks.unmatched(given, asked.drop_duplicates(), EEG, repeats=True)
     first, second = (np.argsort(side.to_numpy(), kind="stable") for side in (given, asked))
     return first, second
+
+
+def _clips(case: Grading) -> npt.NDArray[np.float64]:
+    """Return edition v1's clip for each class: pandas 2, with which it was made, leaves whole numbers as they are."""
+    whole = [name for name in VOTES if pd.api.types.is_integer_dtype(case.submission[name])]
+    if any((case.submission[name] == 0).any() for name in whole):
+        case.warnings.append(
+            f"But {', '.join(whole)} hold whole numbers only, of which a 0 makes the score infinite where there was a"
+            " vote: write 0.0 for 0."
+        )
+    return np.where([name in whole for name in VOTES], 0.0, CLIP)
 
 
 def _checked_shares(table: pd.DataFrame) -> npt.NDArray[np.float64]:

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mlebench_console.competitions.kit import checks, metrics
+from mlebench_console.competitions.kit import checks, metrics, tables
 from mlebench_console.competitions.kit.checks.ids import pair_up
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.task import Grading, Preparation
@@ -30,7 +30,7 @@ def prepare(job: Preparation) -> None:
             raise job.unexpected(f"{name}.csv", "its ids are not those of test.csv")
     if set(map(str, raw["train"]["id"])) & set(test_ids):
         raise job.unexpected("train.csv", "an id of it is in test.csv too")
-    sample = raw["sample_submission"].assign(**dict.fromkeys(LABELS, 0.5))
+    sample = tables.filled(raw["sample_submission"], dict.fromkeys(LABELS, 0.5))
     labelled_table.write_parts(job, raw["train"], raw["test"], sample=sample, answers=raw["test_labels"])
 
 
@@ -66,5 +66,7 @@ def _grade_by_rank(
 
 
 def _ranked(table: pd.DataFrame, scored: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    if table["id"].is_monotonic_increasing:  # then pandas leaves an index as it is
+        return np.flatnonzero(scored)
     order = checks.sorted_rows(table, "id")
     return order[scored[order]]

@@ -28,7 +28,7 @@ def grade(case: Grading) -> float:
     checks.columns_present(case.submission, ["id", *TARGETS] if case.corrected else TARGETS)
     checks.row_count(case.submission, case.answers, "id")
     # ln(1 + p) must be defined
-    predicted = checks.numbers(case.submission, TARGETS, above=-1.0, spelt="refused")
+    predicted = checks.numbers(case.submission, TARGETS, above=-1.0, spelt="python")
     if case.corrected:
         predicted = predicted[checks.matched_rows(case.submission, case.answers, "id")]
     truth = checks.numbers(case.answers, TARGETS)

@@ -36,7 +36,7 @@ def grade(case: Grading) -> np.float64:
         "cancer",
         missing_ok=not case.corrected,
         infinite_ok=not case.corrected,
-        spelt="refused",
+        spelt="objects",
     )[rows]
     if (predicted < 0).all():
         raise InvalidSubmission("Every cancer value is negative; expected probabilities from 0 to 1.")

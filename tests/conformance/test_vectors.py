@@ -109,9 +109,9 @@ def test_a_metric_returns_the_kind_of_number_that_mle_benchs_returns(
     returned: list[float] = []
     scored = Judgement.scored
 
-    def noting(score: float) -> Judgement:
+    def noting(score: float, message: str) -> Judgement:
         returned.append(score)
-        return scored(score)
+        return scored(score, message)
 
     monkeypatch.setattr(Judgement, "scored", noting)
     case = next(case for case in vector.cases() if case.expect == "score")
@@ -122,5 +122,5 @@ def test_a_metric_returns_the_kind_of_number_that_mle_benchs_returns(
 
 
 def test_a_tie_is_rounded_as_its_metrics_kind_of_number_is() -> None:
-    assert Judgement.scored(np.float64(0.000625)).rounded == 0.00062
-    assert Judgement.scored(0.000625).rounded == 0.00063
+    assert Judgement.scored(np.float64(0.000625), "").rounded == 0.00062
+    assert Judgement.scored(0.000625, "").rounded == 0.00063

@@ -20,6 +20,8 @@ from mlebench_console.foundation.problems import DataProblem
 if TYPE_CHECKING:
     import py7zr
 
+_STEP = 1000
+
 
 @contextmanager
 def opened(path: RawPath) -> Iterator[py7zr.SevenZipFile]:
@@ -84,7 +86,9 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
             if filename not in left:
                 raise DataProblem(f"{path} was refused", f"it contains {filename} twice")
             target = left.pop(filename)
-            job.progress(path.name, len(targets) - len(left), len(targets))
+            done = len(targets) - len(left)
+            if done % _STEP == 0 or not left:
+                job.progress(path.name, done, len(targets))
             return Writer(target)
 
     if targets:
@@ -136,7 +140,8 @@ def pack(
                 archive.write(content, name)
                 if content.is_file():
                     content.unlink()
-            job.progress(target.name, done, len(files))
+            if done % _STEP == 0 or done == len(files):
+                job.progress(target.name, done, len(files))
 
 
 def _expect(path: RawPath, names: Iterable[str]) -> None:

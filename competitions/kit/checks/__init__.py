@@ -9,6 +9,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,13 +23,12 @@ from mlebench_console.foundation.problems import DataProblem
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
-Spelling = Literal["refused", "pandas", "python"]
+Spelling = Literal["refused", "objects", "pandas", "python"]
 
 _SHOWN = 60
 _SHOWN_IN_LISTS = 32
 _LISTED = 110  # characters of a list of names
 _NAMED_IDS = 3
-_BEYOND_WHOLE = 2.0**63
 _BOOLEANS = [True, False, "True", "False", "TRUE", "FALSE", "true", "false"]  # as pandas spells them
 _UNNAMED = re.compile(r"Unnamed: (\d+)")  # what pandas calls a column without a name
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
@@ -334,47 +334,60 @@ def numbers(
         ignored: which rows may hold anything.
         spelt: how to treat a column that was read as text, because one of its cells is not a number of any
             dtype: refuse it, accept what `pandas.to_numeric` accepts, or what `float` accepts, which is more,
-            such as "1_0".
+            such as "1_0", or only cells that are no texts, such as booleans beside missing cells.
     """
-    columns_present(table, [columns] if isinstance(columns, str) else columns)
+    if not isinstance(columns, str):
+        columns_present(table, columns)
+        read = partial(
+            numbers,
+            table,
+            low=low,
+            high=high,
+            above=above,
+            missing_ok=missing_ok,
+            infinite_ok=infinite_ok,
+            ignored=ignored,
+            spelt=spelt,
+        )
+        return np.column_stack([read(name) for name in columns])
+    name = columns
+    columns_present(table, [name])
     if not len(table):
         raise InvalidSubmission("The submission has a header and no rows.")
+    column: pd.Series[Any] = table[name]
     expected = _expected_number(low, high, above)
 
-    def read(name: str) -> Numbers:
-        column: pd.Series[Any] = table[name]
+    def refuse(bad: Flags, fault: str) -> None:
+        _refuse(bad, table[name], fault, expected)
 
-        def refuse(bad: Flags, fault: str) -> None:
-            _refuse(bad, table[name], fault, expected)
-
-        if not pd.api.types.is_numeric_dtype(column):
-            converted = _converted(column, spelt)
-            refused = (converted.isna() & column.notna()).to_numpy()
-            if ignored is not None:
-                refused = refused & ~ignored
-            if refused.any():
-                comma = _DECIMAL_COMMA.fullmatch(str(column.iloc[int(np.argmax(refused))]))
-                refuse(refused, "is not a number" + (" (decimals are written with a point)" if comma else ""))
-            if spelt == "refused":
-                largest = int(np.argmax(converted.abs().to_numpy(na_value=-1.0)))
-                fault = "is beyond what a column of numbers can hold"
-                raise InvalidCell(largest, name, column.iloc[largest], fault, expected)
-            column = converted
-        if pd.api.types.is_complex_dtype(column):
-            raise InvalidSubmission(f"{_label(name)} holds complex numbers; expected {expected}.")
-        values: Numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if not pd.api.types.is_numeric_dtype(column):
+        converted = _converted(column, spelt)
+        refused = (converted.isna() & column.notna()).to_numpy()
         if ignored is not None:
-            values = np.where(ignored, 0.0, values)
-        if not missing_ok:
-            refuse(np.isnan(values), "is not a number")
-        if not infinite_ok:
-            refuse(np.isinf(values), "is not finite")
-        refuse((values < low) | (values > high), "is out of range")
-        if above is not None:
-            refuse(values <= above, "is out of range")
-        return values
-
-    return read(columns) if isinstance(columns, str) else np.column_stack([read(name) for name in columns])
+            refused = refused & ~ignored
+        if refused.any():
+            comma = _DECIMAL_COMMA.fullmatch(str(column.iloc[int(np.argmax(refused))]))
+            refuse(refused, "is not a number" + (" (decimals are written with a point)" if comma else ""))
+        if spelt == "refused" or (
+            spelt == "objects" and column.map(lambda cell: isinstance(cell, str)).any()
+        ):
+            largest = int(np.argmax(converted.abs().to_numpy(na_value=-1.0)))
+            fault = "is beyond what a column of numbers can hold"
+            raise InvalidCell(largest, name, column.iloc[largest], fault, expected)
+        column = converted
+    if pd.api.types.is_complex_dtype(column):
+        raise InvalidSubmission(f"{_label(name)} holds complex numbers; expected {expected}.")
+    values: Numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if ignored is not None:
+        values = np.where(ignored, 0.0, values)
+    if not missing_ok:
+        refuse(np.isnan(values), "is not a number")
+    if not infinite_ok:
+        refuse(np.isinf(values), "is not finite")
+    refuse((values < low) | (values > high), "is out of range")
+    if above is not None:
+        refuse(values <= above, "is out of range")
+    return values
 
 
 def _expected_number(low: float, high: float, above: float | None) -> str:
@@ -405,14 +418,20 @@ def _refuse(bad: Flags, cells: pd.Series, fault: str, expected: str) -> None:
 
 
 def sorted_rows(table: pd.DataFrame, column: str) -> Positions:
-    """Return the positions of the rows sorted by a column, equal cells in file order, missing ones last.
+    """Return the positions of the rows sorted by a column, missing cells last.
 
-    It serves graders that pair rows by rank without comparing ids; the others use `matched_rows`.
+    Equal texts come in the order in which pandas leaves them by default, which is that of numpy's quicksort for
+    objects; equal numbers in file order, as numpy's order of those depends on the processor. It serves graders that
+    pair rows by rank without comparing ids; the others use `matched_rows`.
     """
     columns_present(table, [column])
     cells = table[column].reset_index(drop=True)
+    is_there = cells.notna().to_numpy()
+    there = np.flatnonzero(is_there)
+    objects = cells.to_numpy(dtype=object)[there]
     try:
-        return cells.astype(object).sort_values(kind="stable").index.to_numpy(dtype=np.intp)
+        order = np.argsort(objects, kind="stable" if pd.api.types.is_numeric_dtype(cells) else "quicksort")
+        return np.concatenate([there[order], np.flatnonzero(~is_there)])
     except TypeError:
         is_text = cells.dropna().map(lambda cell: isinstance(cell, str))
         row = (is_text != is_text.iloc[0]).idxmax()
@@ -447,7 +466,7 @@ def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
     values = numbers(table, column)
     _refuse(values != np.floor(values), cells, "is not a whole number", expected)
     if pd.api.types.is_float_dtype(cells):  # MLE-bench takes those beyond 64 bits for fractions
-        _refuse(np.abs(values) >= _BEYOND_WHOLE, cells, "is too large for a label", expected)
+        _refuse((values < -(2**63)) | (values >= 2**63), cells, "is too large for a label", expected)
     return values
 
 
@@ -496,9 +515,11 @@ def truncated_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
     columns_present(table, [column])
     cells: pd.Series[Any] = table[column]
     if cells.dtype.kind in "iub":
-        return np.asarray(cells.to_numpy())
+        return _whole(cells, "a class number")
     if pd.api.types.is_numeric_dtype(cells):
-        return np.trunc(numbers(table, column))
+        values: ClassNumbers = np.trunc(numbers(table, column))
+        _refuse(_is_beyond_64_bits(values), cells, "is too large for a class number", "a class number")
+        return values
     return _read_numbers(cells, int, "a class number")
 
 
@@ -508,12 +529,19 @@ def first_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
     cells: pd.Series[Any] = table[column]
     expected = "class numbers separated by blanks"
     if cells.dtype.kind in "iub":
-        return np.asarray(cells.to_numpy())
+        return _whole(cells, expected)
     # one cell that is not a whole number has turned the whole column into floats
     if cells.dtype.kind == "f" and len(cells):
         row = int(np.argmax(~(cells == np.floor(cells)) | np.isinf(cells)))
         raise InvalidCell(row, column, cells.iloc[row], "cannot be read", expected)
     return _read_numbers(cells, _first_number, expected)
+
+
+def _whole(cells: pd.Series[Any], expected: str) -> ClassNumbers:
+    values = np.asarray(cells.to_numpy())
+    if values.dtype.kind == "u":
+        _refuse(_is_beyond_64_bits(values), cells, "is too large for a class number", expected)
+    return values
 
 
 def _first_number(cell: Any) -> int:
@@ -535,5 +563,17 @@ def _read_numbers(cells: pd.Series[Any], reader: Callable[[Any], int], expected:
         except (ValueError, TypeError, IndexError, OverflowError):
             row = int(np.argmax(codes == code))
             raise InvalidCell(row, str(cells.name), name, "cannot be read", expected) from None
-    huge = any(not _LONGEST.min <= value <= _LONGEST.max for value in values)
-    return np.array(values, dtype=object if huge else np.int64)[codes]
+    read = np.array(values, dtype=object)
+    _refuse(_is_beyond_64_bits(read)[codes], cells, "is too large for a class number", expected)
+    huge = any(value > _LONGEST.max for value in values)
+    return (read if huge else read.astype(np.int64))[codes]
+
+
+def _is_beyond_64_bits(values: ClassNumbers) -> Flags:
+    """Return which numbers no integers of 64 bits hold; unsigned ones hold them only where all are large.
+
+    MLE-bench refuses those: numpy makes an array of floats or objects of a list of such integers, in which scikit-learn
+    finds no classes.
+    """
+    end = 2**64 if (values >= 2**63).all() else 2**63
+    return np.asarray((values < -(2**63)) | (values >= end), dtype=bool)

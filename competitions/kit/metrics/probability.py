@@ -47,15 +47,19 @@ def probabilistic_f1(truth: npt.NDArray[Any], probabilities: npt.NDArray[np.floa
 
 
 def divergences(
-    truth: npt.NDArray[np.float64], probabilities: npt.NDArray[np.float64], *, clip: float
+    truth: npt.NDArray[np.float64],
+    probabilities: npt.NDArray[np.float64],
+    *,
+    clip: float | npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
     """Return each row's Kullback-Leibler divergence of the predicted shares from the true ones.
 
-    Predictions are clipped to [clip, 1 - clip] and not rescaled. Classes with a true share of 0 and
-    missing predictions add nothing.
+    Predictions are clipped to [clip, 1 - clip], each class to its own if there are several, and not rescaled. Classes
+    with a true share of 0 and missing predictions add nothing; a predicted 0 that is not clipped makes it infinite.
     """
     clipped = np.clip(probabilities, clip, 1 - clip)
     logs = np.log(truth, out=np.zeros_like(truth), where=truth > 0)
-    terms = truth * (logs - np.log(clipped))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = truth * (logs - np.log(clipped))
     losses: npt.NDArray[np.float64] = np.nansum(terms, axis=1)
     return losses

@@ -54,15 +54,19 @@ def _is_doubtful(column: pd.Series[Any], na_words: Collection[str]) -> bool:
         return any(isinstance(cell, int) and not _LEAST <= cell <= _MOST for cell in column)
     if not isinstance(column.dtype, pd.StringDtype):
         return False
-    return _keeps_missing_cells(column, na_words)
+    return _newly_keeps_missing_cells(column, na_words)
 
 
-def _keeps_missing_cells(column: pd.Series[Any], na_words: Collection[str]) -> bool:
+def _newly_keeps_missing_cells(column: pd.Series[Any], na_words: Collection[str]) -> bool:
     # it happens only where nothing but integers precedes the one that is too large
     first = next((cell for cell in column.array if isinstance(cell, str)), None)
-    if first is None or first in na_words:
-        return first is not None
-    return bool(_WHOLE.fullmatch(first)) and bool(column.isin(na_words).any())
+    if first is None or (first not in na_words and not _WHOLE.fullmatch(first)):
+        return False
+    missing = column.isin(na_words)
+    # former versions kept them too where all others are integers, and none exceeds the unsigned ones
+    return bool(missing.any()) and not all(
+        isinstance(cell, str) and _WHOLE.fullmatch(cell) and int(cell) <= _MOST for cell in column[~missing]
+    )
 
 
 def _is_infinite_by_name(numbers: pd.Series[Any], texts: pd.Series[Any]) -> bool:

@@ -81,6 +81,11 @@ def test_one_hot_has_a_column_for_classes_that_do_not_occur() -> None:
     assert found.index.tolist() == [5, 3]
 
 
+def test_filling_keeps_the_order_of_columns() -> None:
+    found = tables.filled(pd.DataFrame({"a": [1], "b": [2]}), {"a": 0.5, "c": "x"})
+    assert found.to_dict("list") == {"a": [0.5], "b": [2], "c": ["x"]}
+
+
 def test_a_large_file_gives_the_table_that_a_stream_gives(tmp_path: Path) -> None:
     """Large files are read in several threads, each of which sees a part of them only."""
     path = tmp_path / "large.csv"

@@ -1,0 +1,1 @@
+"""A differential fuzz of graders: the same damaged submissions are graded by MLE-bench and by this project."""
