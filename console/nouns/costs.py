@@ -186,12 +186,12 @@ def short_cost(spending: Spending) -> str:
     return f"over {money(spending.least_cost)}" if spending.least_cost else "unknown cost"
 
 
-def cost_forms(costs: SweepCosts) -> tuple[str, ...]:
-    """Write a sweep's costs so far and projected for a column, in several forms, longest first."""
-    so_far, budget = short_cost(costs.spending), costs.tightest
-    ahead = "" if costs.projected is None else f", ~{costs.projected:,.0f} {CURRENCY} in the end"
+def short_costs(costs: SweepCosts) -> str:
+    """Write a sweep's costs so far and projected, and how much of its budget is used, in short."""
+    budget = costs.tightest
     used = "" if budget is None else f", {100 * budget.share:.0f} % of budget"
-    return tuple(dict.fromkeys((f"{so_far}{used}{ahead}", f"{so_far}{used}", f"{so_far}{ahead}", so_far)))
+    ahead = "" if costs.projected is None else f", ~{costs.projected:,.0f} {CURRENCY} in the end"
+    return f"{short_cost(costs.spending)}{used}{ahead}"
 
 
 def money(amount: float) -> str:

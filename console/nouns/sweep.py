@@ -7,7 +7,7 @@ from typing import Any
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Cell, Forms, Noun, NounField
-from mlebench_console.console.nouns.costs import SweepCosts, cost_forms
+from mlebench_console.console.nouns.costs import SweepCosts, short_costs
 from mlebench_console.console.nouns.run import draw_kind
 from mlebench_console.console.pieces import joined, shared_out
 from mlebench_console.console.roles import Drawing, Piece, Pieces
@@ -107,7 +107,7 @@ def sweep_details(row: SweepRow, drawing: Drawing) -> list[Pieces]:
         text = plain(f"wait: {wait.text}".replace("\n", " "), limit=_LONGEST_WAIT)
         details[0] = (*details[0], (f" {text}", "text"))
     if row.costs is not None:
-        details.append(((cost_forms(row.costs)[0], "dim"),))
+        details.append(((short_costs(row.costs), "dim"),))
     if noted := wording.annotation(standing.sweep):
         text = plain(noted.replace("\n", " "), limit=_LONGEST_NOTE)
         details.append(((f"{drawing.signs.noted} {text}", "accent"),))

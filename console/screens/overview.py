@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 
 from textual.geometry import Size
 from textual.widget import Widget
 
 from mlebench_console.console.actions import need as need_actions
-from mlebench_console.console.actions import run as run_actions
-from mlebench_console.console.actions.action import applies
 from mlebench_console.console.fields import REST, Forms
 from mlebench_console.console.nouns.event import (
     EVENT,
@@ -159,21 +158,18 @@ class OverviewScreen(ConsoleScreen):
         label = super().label_of(key)
         if key.context != "overview" or target is None:
             return label
-        chosen = self._runs()
-        several = len(chosen) > 1
+        chosen, is_up = self._runs(), not self._is_engine_down
+        several, can_relaunch = len(chosen) > 1, any(run.has_ended for run in chosen)
         what = f"{label} {len(chosen):,}" if several else f"{label} {chosen[0].id}" if chosen else ""
-        is_up = not self._is_engine_down
         # What each key would do, empty if nothing; others do what they always do.
         words = {
             "overview.open": self._opens(target, need),
             "overview.next": label if self._listed.every else "",
             "overview.acknowledge": label if is_up and need is not None and need.newest is not None else "",
             "overview.snooze": label if is_up and need is not None else "",
-            "overview.relaunch": what if not several and applies(run_actions.relaunch, chosen) else "",
-            "overview.relaunch_all": f"relaunch {len(chosen):,}"
-            if several and applies(run_actions.relaunch, chosen)
-            else "",
-            "overview.regrade": what if applies(run_actions.regrade, chosen) else "",
+            "overview.relaunch": what if can_relaunch and not several else "",
+            "overview.relaunch_all": f"relaunch {len(chosen):,}" if can_relaunch and several else "",
+            "overview.regrade": what if any(run.grading_problem for run in chosen) else "",
             "overview.log": label if chosen else "",
             "overview.runs": label if need is not None and need.group is not None else "",
         }
@@ -492,15 +488,16 @@ class _OverviewLines:
             )
         )
 
+    @cached_property
+    def _need_table(self) -> Table[Need]:
+        """The table of needs, with the same columns in all parts."""
+        columns = "sign what runs times next" if self.size.width >= _ROOMY else "sign what runs times"
+        every = (self.listed.needed, self.listed.own, self.listed.acknowledged)
+        shown = [need for needs in every for need in needs[:_MOST_GROUPS]]
+        return Table(NEED.columns(columns), shown, self.size.width, self.drawing)
+
     def _needs(self, shown: Sequence[Need]) -> list[Content]:
         """Return the lines of each need, below them its acknowledgement and, if it is opened, its runs."""
-        columns = NEED.columns(
-            "sign what runs times next" if self.size.width >= _ROOMY else "sign what runs times"
-        )
-        listed = self.listed
-        every = (*listed.needed, *listed.own, *listed.acknowledged)[: 3 * _MOST_GROUPS]
-        # Over all of them, so that all parts have the same columns.
-        table = Table(columns, every, self.size.width, self.drawing)
         lines: list[Content] = []
         for need in shown[:_MOST_GROUPS]:
             group = need.group
@@ -509,7 +506,7 @@ class _OverviewLines:
                 target = Target("run", only.sweep_id, only.id, need.key)
             else:
                 target = Target(_place_of(need), need.sweep_id, None, need.key)
-            line, *below = table.lines(need, key=target)
+            line, *below = self._need_table.lines(need, key=target)
             lines += [line, *below]
             if need.acknowledgement is not None:
                 text = acknowledged(need.acknowledgement)

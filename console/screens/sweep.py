@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -469,13 +469,14 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         if self._is_dense:
             lines, self._run_ids = dense.lines(passing, self.marks)
             return lines
-        self._run_ids = {
-            (row.competition_id, place): each.run.id
+        cells = {
+            (row.competition_id, place): each
             for row in shown
             for place, each in enumerate(row.runs)
-            if each is not None
+            if each is not None and each.run.id in passing
         }
-        columns = _matrix_columns(board, passing, self.marks, with_nodes=size.width >= _WITH_NODES)
+        self._run_ids = {key: each.run.id for key, each in cells.items()}
+        columns = _matrix_columns(board, cells, self.marks, with_nodes=size.width >= _WITH_NODES)
         table = Table(columns, shown, size.width, drawing, sorting=self._sorting)
         lines = []
         for group, rows in groups:
@@ -695,17 +696,13 @@ def _counts(board: SweepBoard, words: tuple[str, ...], drawing: Drawing) -> Piec
 
 
 def _matrix_columns(
-    board: SweepBoard, passing: Collection[int], marks: Marks[int], *, with_nodes: bool
+    board: SweepBoard, cells: Mapping[tuple[str, int], RunRow], marks: Marks[int], *, with_nodes: bool
 ) -> list[NounField[CompetitionRow]]:
-    """Return the columns of the matrix: competition, seeds, and results; only runs that pass the filter are drawn."""
-
-    def run_at(place: int, row: CompetitionRow) -> RunRow | None:
-        found = row.runs[place]
-        return found if found is not None and found.run.id in passing else None
+    """Return the columns of the matrix: competition, seeds with the runs of their cells, and results."""
 
     def seed(place: int) -> Callable[[CompetitionRow, Drawing], Cell]:
         def cell(row: CompetitionRow, drawing: Drawing) -> Cell:
-            found = run_at(place, row)
+            found = cells.get((row.competition_id, place))
             if found is None:
                 return ""
             return _cell(found, drawing, marked=found.run.id in marks, with_nodes=with_nodes)
@@ -713,14 +710,13 @@ def _matrix_columns(
         return cell
 
     def chosen(place: int) -> Callable[[CompetitionRow], bool]:
-        return lambda row: run_at(place, row) is not None
+        return lambda row: (row.competition_id, place) in cells
 
     # If there is room, words why a run should be looked at are whole, and a batch system's nodes are shown.
     grows = 12
     if board.sweep.spec.seeds <= _SEEDS_WITH_ROOM:
         grows = 24 if board.is_elsewhere and with_nodes else 21
     by = {name: first_of(RUN.order(name)) for name in _ORDERS}
-    is_whole = len(passing) == len(board.runs)
     return [
         NounField(
             "competition",
@@ -739,7 +735,7 @@ def _matrix_columns(
                 title=f" seed {place + 1}",
                 gap=1,
                 order=by["state"],
-                chosen=is_whole or chosen(place),
+                chosen=chosen(place),
             )
             for place in range(max(1, board.sweep.spec.seeds))
         ),

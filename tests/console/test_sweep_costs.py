@@ -10,11 +10,11 @@ import pytest
 from mlebench_console.console.nouns.call import CallHistory, read_on
 from mlebench_console.console.nouns.costs import (
     KnownPrices,
-    cost_forms,
     known_prices,
     many,
     money,
     short_cost,
+    short_costs,
     sweep_costs,
 )
 from mlebench_console.engine.model_costs import Spending, spending_of
@@ -91,7 +91,7 @@ def test_what_is_to_come_is_told_by_runs_that_have_ended() -> None:
     # Three and one dollar make two for each run to come; what earlier attempts took is spent, and no measure.
     assert (costs.spending.cost, costs.projected, costs.basis) == (10.5, 10.5 + 0.5 + 2, "by 2 ended")
     assert costs.per_medal == 10.5
-    assert cost_forms(costs)[0] == "10.50 USD, ~13 USD in the end"
+    assert short_costs(costs) == "10.50 USD, ~13 USD in the end"
 
 
 def test_before_the_first_end_running_runs_tell_by_their_pace() -> None:
@@ -109,7 +109,7 @@ def test_nothing_is_projected_from_a_cost_that_is_not_known() -> None:
     costs = sweep_costs(SWEEP, found, {1: [use(1, 3), use(1, 1, model="new")]}, PRICES, 1)
     assert costs is not None
     assert (costs.projected, costs.per_medal, costs.spending.least_cost) == (None, None, 3)
-    assert cost_forms(costs) == ("over 3.00 USD",)
+    assert short_costs(costs) == "over 3.00 USD"
 
 
 def test_a_sweep_without_a_gateway_has_no_costs() -> None:
