@@ -7,7 +7,7 @@ runs in background threads. Output to the terminal and the order of keys are in 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from mlebench_console.console.app.commands import Commands
     from mlebench_console.console.app.shell import Shell
     from mlebench_console.engine.control import Answer, EngineStatus
-    from mlebench_console.engine.needs.need import Need
     from mlebench_console.engine.needs.needs import NeedFacts
     from mlebench_console.engine.requests import Request
     from mlebench_console.engine.settings import Value
@@ -93,7 +92,6 @@ class ConsoleApp(BaseApp):
         self.news = NewsWatch(self.clock)
         self._shell = shell
         self._need_facts: NeedFacts | None = None
-        self._host_needs: tuple[Need, ...] = ()
         self._first_screen = screen or ""
         self._ticks = 0
         self._redrawn_in = -1
@@ -207,18 +205,6 @@ class ConsoleApp(BaseApp):
         if isinstance(self.screen, RunScreen):
             self.pop_screen()
         self.push_screen(RunScreen(run_id, pane=pane))
-
-    def show_timeline(self, sweep_id: str | None) -> None:
-        """Open the timeline of a sweep, or of all sweeps, over the current screen."""
-        from mlebench_console.console.screens.timeline import TimelineScreen
-
-        self.push_screen(TimelineScreen(sweep_id))
-
-    def show_integrity(self, title: str, run_ids: Collection[int] | None = None) -> None:
-        """Open the detectors' findings in some runs, or in all, over the current screen."""
-        from mlebench_console.console.screens.integrity import IntegrityScreen
-
-        self.push_screen(IntegrityScreen(title, run_ids))
 
     def show_grade(self, competition_id: str, path: str) -> None:
         """Show the grading screen with its fields filled in."""
@@ -449,10 +435,11 @@ class ConsoleApp(BaseApp):
 
         if self._need_facts is not None:
             self.needed = len(self.needs_of(self._need_facts).needed)
-        if not self.is_host_known:  # an engine that was not looked at yet is not down
+        # An engine that was not looked at yet is not down.
+        if not (self.is_host_known or self.unread):
             return
         found = host_needs(self.engine, self.now(), has_state=self.has_state, unread=self.unread)
-        has_changed, self._host_needs = found != self._host_needs, found
+        has_changed, self.host_needs = found != self.host_needs, found
         if has_changed and self.screen_stack and isinstance(self.screen, ConsoleScreen):
             self.screen.draw()
 

@@ -166,6 +166,18 @@ def _show_sweep(app: ConsoleApp, values: Values) -> None:
     app.read_state(lambda database: sweeps.get(database, values["sweep_id"]).id, app.show_sweep)
 
 
+def _show_timeline(app: ConsoleApp, values: Values) -> None:
+    from mlebench_console.console.screens.timeline import TimelineScreen
+
+    app.push_screen(TimelineScreen(values["sweep_id"] or None))
+
+
+def _show_integrity(app: ConsoleApp, _values: Values) -> None:
+    from mlebench_console.console.screens.integrity import IntegrityScreen
+
+    app.push_screen(IntegrityScreen("all runs", None))
+
+
 def _show_code(app: ConsoleApp, values: Values) -> None:
     from mlebench_console.console.screens.code import CodeScreen
 
@@ -257,9 +269,7 @@ ACTIONS: Mapping[str, CommandAction] = {
     "runs diff": CommandAction(_show_difference, key="diff"),
     "runs acknowledge": _change(key="acknowledge"),
     "sweep show": CommandAction(_show_sweep),
-    "sweep timeline": CommandAction(
-        lambda app, values: app.show_timeline(values["sweep_id"] or None), key="timeline"
-    ),
+    "sweep timeline": CommandAction(_show_timeline, key="timeline"),
     "sweep pause": _change(key="pause"),
     "sweep resume": _change(),
     "sweep stop": _change(),
@@ -282,7 +292,7 @@ ACTIONS: Mapping[str, CommandAction] = {
         lambda app, values: app.show_grade(values["competition_id"], values["submission"])
     ),
     "export row": CommandAction(lambda app, values: app.show_export(values["source"]), key="export"),
-    "integrity show": CommandAction(lambda app, _values: app.show_integrity("all runs"), key="integrity"),
+    "integrity show": CommandAction(_show_integrity, key="integrity"),
     "integrity review": _change(),
     "engine start": _change(lambda app, _values: app.start_engine()),
     "status": CommandAction(_show("overview")),

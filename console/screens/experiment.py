@@ -131,9 +131,11 @@ class ExperimentScreen(_SubjectScreen):
 
     def action_integrity(self) -> None:
         """Show the detectors' findings in its runs."""
+        from mlebench_console.console.screens.integrity import IntegrityScreen
+
         if isinstance(self._found, ExperimentFacts):
             numbers = [one.run_id for one in self._found.evidence.trials if one.run_id is not None]
-            self.app.show_integrity(self._found.evidence.name, numbers)
+            self.app.push_screen(IntegrityScreen(self._found.evidence.name, numbers))
 
     def action_column(self) -> None:
         """Show the next split."""

@@ -254,8 +254,10 @@ class OverviewScreen(ConsoleScreen):
 
     def action_timeline(self) -> None:
         """Show the timeline of the line's sweep, or of all sweeps if it has none."""
+        from mlebench_console.console.screens.timeline import TimelineScreen
+
         target = self._target()
-        self.app.show_timeline(None if target is None else target.sweep_id)
+        self.app.push_screen(TimelineScreen(None if target is None else target.sweep_id))
 
     async def action_relaunch(self) -> None:
         """Relaunch the failed run of the line."""

@@ -380,13 +380,18 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def action_timeline(self) -> None:
         """Show its attempts over time."""
+        from mlebench_console.console.screens.timeline import TimelineScreen
+
         if self._board is not None:
-            self.app.show_timeline(self._board.sweep.id)
+            self.app.push_screen(TimelineScreen(self._board.sweep.id))
 
     def action_integrity(self) -> None:
         """Show the detectors' findings in its runs."""
+        from mlebench_console.console.screens.integrity import IntegrityScreen
+
         if self._board is not None:
-            self.app.show_integrity(self._board.sweep.name, [row.run.id for row in self._board.runs])
+            numbers = [row.run.id for row in self._board.runs]
+            self.app.push_screen(IntegrityScreen(self._board.sweep.name, numbers))
 
     def action_pause(self) -> None:
         """Pause or resume the sweep."""

@@ -7,7 +7,7 @@ itself, actions and other screens.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from mlebench_console.console.actions.action import Action
     from mlebench_console.engine.control import Answer, EngineStatus
+    from mlebench_console.engine.needs.need import Need
     from mlebench_console.engine.needs.needs import NeedFacts, Needs
     from mlebench_console.engine.settings import Value
     from mlebench_console.state.database import Database
@@ -56,6 +57,7 @@ class BaseApp(TerminalApp):
         known_runs: the runs that the `:` line completes: those of the sweep that was shown last.
         session: the session as it was saved last.
         waiting: the requests of all consoles that can still be undone.
+        host_needs: the problems of the engine, its machine, and of reading the state, the worst first.
         needed: how many things need a person now; None until the state has been read.
         reader: reads the state in a thread of its own.
     """
@@ -80,6 +82,7 @@ class BaseApp(TerminalApp):
         self.session = Session()
         self.waiting: tuple[FiledRequest, ...] = ()
         self.needed: int | None = None
+        self.host_needs: tuple[Need, ...] = ()
         # The messages on the screen by their text, and how often each was sent.
         self._repeated: dict[str, tuple[Notification, int]] = {}
 
@@ -219,7 +222,8 @@ class BaseApp(TerminalApp):
         """Why the data shown may be outdated: the state does not answer or can't be read; empty if it is current."""
         stalled, problem = self.reader.stalled_for(), self.condition.problem
         if stalled > STALLED_SECONDS:
-            return f"the state has not answered since {wording.clock(self.now() - stalled)}"
+            since = wording.clock(self.now() - stalled)
+            return f"the state has not answered since {since}: what is shown may be outdated"
         if self.condition.health is StateHealth.BAD and problem is not None:
             return problem.in_one_line()
         return ""
@@ -263,12 +267,4 @@ class BaseApp(TerminalApp):
 
     def show_run(self, run_id: int, *, pane: str = "log") -> None:
         """Open a run over the current screen."""
-        raise NotImplementedError
-
-    def show_timeline(self, sweep_id: str | None) -> None:
-        """Open the timeline of a sweep, or of all sweeps, over the current screen."""
-        raise NotImplementedError
-
-    def show_integrity(self, title: str, run_ids: Collection[int] | None = None) -> None:
-        """Open the detectors' findings in some runs, or in all, over the current screen."""
         raise NotImplementedError

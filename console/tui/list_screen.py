@@ -79,8 +79,7 @@ class FilteredScreen(ListScreen):
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         """Filter while typing."""
-        self.words = message.value.strip()
-        self.redraw()
+        self.filter_by(message.value.strip())
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
         """Keep the filter."""
@@ -102,8 +101,7 @@ class FilteredScreen(ListScreen):
 
     def action_back(self) -> None:
         """Clear the filter."""
-        self.words = ""
-        self.redraw()
+        self.filter_by("")
 
 
 class DetailedScreen(FilteredScreen):

@@ -316,7 +316,7 @@ class ConsoleScreen(Screen[None]):
         if not self.is_composed():
             return
         self.query_one(TopLine).renew(self.MODE)
-        self.query_one(Notices).renew(self._problems.values(), with_troubles=not self.lists_troubles)
+        self.query_one(Notices).renew(self._problems.values(), with_needs=not self.lists_troubles)
         self.query_one(Footer).renew(self.contexts(), self.label_of)
 
     def in_background(

@@ -13,7 +13,8 @@ from mlebench_console.console import wording
 from mlebench_console.console.pieces import cut, foreign, spread, spread_fitting, width_of
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.tui.keys import SCREENS, Context, Key
-from mlebench_console.console.tui.reader import STALLED_SECONDS, StateHealth
+from mlebench_console.console.tui.reader import StateHealth
+from mlebench_console.console.tui.widgets.blocks import wrapped
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.foundation.text import plural
@@ -26,6 +27,8 @@ _OVERDUE_SECONDS = 3.0
 # From this width on titles of screens come before figures of the engine, at least those of so many screens.
 _TITLED_WIDTH, _FIRST_TITLES = 120, 6
 _UNDO = "app.undo"
+# The most lines of one notice.
+_MOST_LINES = 2
 
 
 class _FrameLine(Painted):
@@ -115,42 +118,27 @@ def _titles(mode: str, titled: int) -> Pieces:
 class Notices(_FrameLine):
     """Notices, shown as long as they are true: problems, requests that can be undone, demo data."""
 
-    def renew(self, problems: Iterable[Problem], *, with_troubles: bool) -> None:
-        """Show the problems of the screen's queries and, if the screen does not list them, those of the engine."""
-        app = self.app
-        found = [
-            *(self._troubles() if with_troubles else ()),
-            *((". ".join(str(problem).splitlines()), "bad") for problem in problems),
+    def renew(self, problems: Iterable[Problem], *, with_needs: bool) -> None:
+        """Show the problems of the screen's queries and, if the screen does not list them, the worst of the host."""
+        app, settings = self.app, self.app.settings
+        found: list[Piece] = [
+            (f"{need.text}{self._step}", "bad" if need.is_bad else "warn")
+            for need in app.host_needs[:with_needs]
         ]
+        found += [(". ".join(str(problem).splitlines()), "bad") for problem in problems]
         if app.waiting and self.is_overdue:
-            undo = f"{app.signs.dot} {app.settings.key_of(_UNDO)} undo"
+            undo = f"{app.signs.dot} {settings.key_of(_UNDO)} undo"
             found.append((f"{app.waiting[-1].text}: it waits for the engine {undo}", "warn"))
         if app.demo:
             found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
-        self.show(*(((" ", "text"), (foreign(text, self.room - 2).rstrip(), role)) for text, role in found))
+        self.show(*(wrapped(text, role, most=_MOST_LINES) for text, role in found))
 
-    def _troubles(self) -> list[Piece]:
-        """Return the most serious problem of the engine or the state."""
+    @property
+    def _step(self) -> str:
+        """How the engine is started where that is what the host needs; empty in a read-only console."""
         app = self.app
-        found: list[Piece] = []
-        condition, engine = app.condition, app.engine
-        stalled = app.reader.stalled_for()
-        if stalled > STALLED_SECONDS:
-            since = wording.span(stalled // 5 * 5)
-            found.append((f"the state has not answered for {since}; what you see may be outdated", "warn"))
-        elif condition.health is StateHealth.BAD and condition.problem is not None:
-            problem = condition.problem
-            found.append((problem.cause, "bad"))
-            if problem.next_step:
-                found.append((problem.next_step, "dim"))
-        elif engine is not None and engine.problem:
-            found.append((f"engine: {engine.problem}", "warn"))
-        elif condition.health is StateHealth.GOOD and not (engine is not None and engine.running):
-            # Short enough for 80 columns.
-            what = "engine down: nothing new starts or is graded, agents go on"
-            colon = app.settings.key_of("app.command")
-            found.append((what if app.readonly else f"{what}; {colon}engine start", "warn"))
-        return found
+        is_down = app.has_state and not app.unread and not (app.engine and app.engine.running)
+        return f"; {app.settings.key_of('app.command')}engine start" if is_down and not app.readonly else ""
 
 
 class Footer(_FrameLine):

@@ -153,17 +153,17 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         drawn = strip(line.pieces, width, self.app.palette)
         if place != self._cursor or not line.selectable:
             return drawn
-        return self._with_cursor(drawn, line, width)
+        return self._with_cursor(drawn, line)
 
-    def _with_cursor(self, drawn: Strip, line: Line, width: int) -> Strip:
+    def _with_cursor(self, drawn: Strip, line: Line) -> Strip:
         palette, sign = self.app.palette, self.app.signs.cursor
         mark = strip(((sign, "accent"),), 1, palette)
         focused = self.screen.focused
         # What is typed below the list is about its line.
         if not self.has_focus and not (focused is not None and isinstance(focused.parent, Prompt)):
-            return Strip.join([mark, drawn.crop(1, width)])
+            return Strip.join([mark, drawn.crop(1)])
         if not _selectable(line):
-            return Strip.join([mark, overlaid(drawn.crop(1, width), palette.cursor)])
+            return Strip.join([mark, overlaid(drawn.crop(1), palette.cursor)])
         cell, bold = line.cells[self.column], Style(bold=True)
         named = [each for each in line.cells if each.name == cell.name]
         sign_at = cell.name - 1
@@ -174,7 +174,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
                 overlaid(drawn.crop(cell.name, named[0].begin), bold),
                 drawn.crop(named[0].begin, cell.begin),
                 overlaid(drawn.crop(cell.begin, cell.end), palette.cursor + bold),
-                drawn.crop(cell.end, width),
+                drawn.crop(cell.end),
             ]
         )
 

@@ -309,7 +309,7 @@ async def test_a_read_only_console_changes_nothing(opened: OpenConsole, asked: l
 
 async def test_a_read_only_console_names_no_command_that_it_refuses(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP, readonly=True, with_engine=False) as console:
-        await console.sees("engine down: nothing new starts")
+        await console.sees("the engine is not running")
         assert ":engine" not in console.text()
 
 
