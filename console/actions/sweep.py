@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlebench_console.console.actions.action import Action, Affected, Question
-from mlebench_console.engine.requests import (
-    AnnotateSweep,
-    PauseSweep,
-    RemoveSweep,
-    ResumeSweep,
-    StopSweep,
-)
+from mlebench_console.engine.requests import AnnotateSweep, PauseSweep, RemoveSweep, ResumeSweep, StopSweep
 from mlebench_console.state.annotations import Annotation
 from mlebench_console.state.lifecycle import SweepState
 

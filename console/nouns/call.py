@@ -188,12 +188,7 @@ CALL = Noun[CallRow](
     key=lambda row: row.call.id,
     document=lambda row, _now: {"attempt": row.attempt, **asdict(row.call)},
     fields=(
-        NounField(
-            "came",
-            lambda row, _: Forms([form(row.call.at) for form in _TIMES]),
-            8,
-            role="dim",
-        ),
+        NounField("came", lambda row, _: Forms([form(row.call.at) for form in _TIMES]), 8, role="dim"),
         NounField("model", lambda row, _: row.call.model or row.call.asked_model, 10, grows=40),
         NounField("outcome", _outcome, 7, gap=1),
         NounField("status", _status, 3, gap=1, right=True, role="warn"),

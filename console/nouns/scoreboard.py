@@ -152,13 +152,7 @@ def _seeds(row: Row, drawing: Drawing) -> Cell:
     sign: Pieces = ((f" {drawing.signs.running}", "running"),) if row.running else ()
     short: Pieces = ((f" +{row.rerolled}", "warn"),) if row.rerolled else ()
     head: Pieces = (*demo, (done, "dim"))
-    return Forms(
-        (
-            (*head, *running, *rerolled),
-            (*head, *sign, *short),
-            (*demo, (brief, "dim"), *sign),
-        )
-    )
+    return Forms(((*head, *running, *rerolled), (*head, *sign, *short), (*demo, (brief, "dim"), *sign)))
 
 
 def _notes(row: Row, _drawing: Drawing) -> str:
