@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -145,6 +145,12 @@ class Context(typer.Context):
             raise StateProblem("there is no demo yet", "", "'mlebench-console demo' makes it.")
         with closing(open_for_reading(folder)) as database:
             yield database
+
+    def engine(self, data_dir: Path | None = None) -> AbstractContextManager[Places]:
+        """Provide an engine for a data directory, by default the own one; see `engine_for`."""
+        from mlebench_console.console.cli.host.engine import engine_for
+
+        return engine_for(self.places, self.places.data_dir if data_dir is None else data_dir)
 
     def perform(self, action: Action, *, yes: bool = True, starting: bool = False, **more: Any) -> None:
         """Send an action's requests to the engine and print the answers; a console does both by itself.

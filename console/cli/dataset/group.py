@@ -24,7 +24,6 @@ from mlebench_console.console.cli.common import (
     new_group,
 )
 from mlebench_console.console.cli.competition import Split
-from mlebench_console.console.cli.host.engine import engine_for
 from mlebench_console.console.cli.output import say, say_json, say_on_stderr, say_texts, show_count
 from mlebench_console.engine.layout import (
     dataset_folder,
@@ -149,7 +148,7 @@ def verify(
     if chosen:
         with (
             progress_display(lambda row: row.is_verifying, show_nothing, json=context.json) as show,
-            engine_for(context.places, base) as used,
+            context.engine(base) as used,
         ):
             for name, one in verify_and_watch(used, chosen, edition, kind, show):
                 found[name] = one
@@ -188,7 +187,7 @@ def doctor(
         request = PrepareDatasets(
             competition_ids=tuple(missing), options=PreparationOptions(verify=False), keep_going=True
         )
-        prepare_by_engine(context.places, base, [request], json=context.json)
+        prepare_by_engine(context, base, [request])
     found = []
     for competition in chosen:
         found.append(examine(competition, base))
@@ -351,7 +350,7 @@ def import_datasets(
         for of, ids in missing_by_edition.items()
     ]
     lines = [f"{name}, edition {of}: {problem or state}" for (name, of), (state, problem) in states.items()]
-    for row in prepare_by_engine(context.places, base, requests, json=context.json) if requests else ():
+    for row in prepare_by_engine(context, base, requests) if requests else ():
         states[row.key] = row.state.value, row.problem
     done = sum(state in ("was there", "prepared") for state, _ in states.values())
     document = [
@@ -465,7 +464,7 @@ def prune(
         if context.json:
             say_json({"removed": [], "bytes": 0})
         return
-    with engine_for(context.places, base) as used:
+    with context.engine(base) as used:
         found = prune_and_wait(used, parts)
     problems = [one.problem for one in found.values() if one.problem]
     for problem in problems:

@@ -127,9 +127,9 @@ def prepare(
         keep_going=True,
     )
     if dry_run:
-        _say_estimate(context, context.places, base, request)
+        _say_estimate(context, base, request)
         return
-    outcomes = _prepare(context, context.places, base, request, verify=verify)
+    outcomes = _prepare(context, base, request, verify=verify)
     if overwrite_checksums:
         for outcome in outcomes:
             if outcome.state == "prepared":
@@ -143,7 +143,7 @@ def prepare(
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _say_estimate(context: Context, places: Places, base: Path, request: PrepareDatasets) -> None:
+def _say_estimate(context: Context, base: Path, request: PrepareDatasets) -> None:
     """Print what preparing would need; Kaggle is asked if there are credentials."""
     from mlebench_console.engine.datasets.estimates import ToDo, estimate, known_sizes, peak_bytes, usual_peak
 
@@ -172,7 +172,7 @@ def _say_estimate(context: Context, places: Places, base: Path, request: Prepare
     free, peak = free_bytes(base), peak_bytes(found) + usual_peak(rest, keep_raw=keep_raw)
     to_download = sum(one.bytes or 0 for one in found if one.to_do is ToDo.DOWNLOAD) + rest
     to_prepare = sum(one.bytes or 0 for one in found if one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE)) + rest
-    seconds = _measured_rates(places).seconds(to_download, to_prepare)
+    seconds = _measured_rates(context.places).seconds(to_download, to_prepare)
     if context.json:
         say_json(
             {
@@ -211,7 +211,7 @@ def _measured_rates(places: Places) -> Throughput:
 
 
 def _prepare(
-    context: Context, places: Places, base: Path, request: PrepareDatasets, *, verify: bool
+    context: Context, base: Path, request: PrepareDatasets, *, verify: bool
 ) -> list[PreparationResult]:
     from mlebench_console.console.cli.dataset.requests import prepare_by_engine
 
@@ -226,7 +226,7 @@ def _prepare(
         _say_other_edition(missing, base, edition)
         if not (context.json or request.options.source):
             _say_sizes(missing, base, edition)
-        rows = prepare_by_engine(places, base, [replace(request, competition_ids=missing)], json=context.json)
+        rows = prepare_by_engine(context, base, [replace(request, competition_ids=missing)])
         found |= {row.competition_id: (row.state.value, row.problem) for row in rows}
     outcomes = []
     for one in chosen:

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from mlebench_console.competitions.model import Edition
 from mlebench_console.console import wording
-from mlebench_console.console.cli.host.engine import engine_for
+from mlebench_console.console.cli.common import Context
 from mlebench_console.console.cli.output import drawing, say, say_on_stderr
 from mlebench_console.console.fields import text_of
 from mlebench_console.console.nouns.dataset import DATASET, DatasetRow, dataset_rows
@@ -60,14 +60,12 @@ _PROGRESS = DATASET.columns("competition step done amount rate left note")
 Display = Callable[[Sequence[DatasetRow]], None]
 
 
-def prepare_by_engine(
-    places: Places, base: Path, requests: Sequence[PrepareDatasets], *, json: bool
-) -> list[DatasetRow]:
+def prepare_by_engine(context: Context, base: Path, requests: Sequence[PrepareDatasets]) -> list[DatasetRow]:
     """Have an engine prepare datasets, with a display of the progress; return how each has ended."""
     found: list[DatasetRow] = []
     with (
-        engine_for(places, base) as used,
-        progress_display(lambda row: row.is_busy, PlainLines().show, json=json) as show,
+        context.engine(base) as used,
+        progress_display(lambda row: row.is_busy, PlainLines().show, json=context.json) as show,
     ):
         if not all(request.options.mirror for request in requests):
             _say_unknown_variables(used)
@@ -75,8 +73,8 @@ def prepare_by_engine(
             for request in requests:
                 found += _prepare_and_watch(used, request, show)
         except KeyboardInterrupt:
-            if used is places:
-                say_on_stderr(_after_interrupt(places))
+            if used is context.places:
+                say_on_stderr(_after_interrupt(used))
             raise
     return found
 

@@ -53,11 +53,9 @@ def build(
 ) -> None:
     """Build images, in order, and print their digests."""
     from mlebench_console.console.actions.image import build_images
-    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.requests import BuildImages
 
-    own = context.places
-    with engine_for(own, own.data_dir) as places:
+    with context.engine() as places:
         order = BuildImages(
             names=tuple(names or ()),
             agents_dir=str(agents_dir or ""),

@@ -69,16 +69,14 @@ def look(
     kernels_dir: KernelsDir = None,
 ) -> None:
     """Search runs for signs of cheating; may be interrupted, as runs searched before are skipped."""
-    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.integrity import facts, plagiarism
     from mlebench_console.engine.integrity.material import examined_runs
 
-    own = context.places
     layers = layer or [Layer.FACTS, Layer.PLAGIARISM]
     if Layer.JUDGE in layers:
         raise UsageProblem(f"the layer {Layer.JUDGE} needs a model", "", "Use 'integrity judge --model'.")
     clock = SystemClock()
-    with engine_for(own, own.data_dir) as places:
+    with context.engine() as places:
         with closing(open_for_reading(places.state_dir)) as database:
             wanted = run_ids_of(database, experiment, runs)
             chosen = examined_runs(database, wanted)
@@ -122,16 +120,14 @@ def judge(
     What rules find is read first, every answer must quote what it read, and what goes wrong counts as unsure. Answers
     are kept: the same command goes on where it was interrupted, or where a budget was used up.
     """
-    from mlebench_console.console.cli.host.engine import engine_for
     from mlebench_console.engine.integrity import judged_runs
     from mlebench_console.engine.integrity.judge import QUESTIONS, Judge, read_questions
     from mlebench_console.engine.integrity.material import examined_runs
 
-    own = context.places
     endpoint = _endpoint(context, model, budget, jobs)
     asked = (*QUESTIONS, *(() if questions is None else read_questions(questions)))
     judge = Judge(endpoint, asked)
-    with engine_for(own, own.data_dir) as places:
+    with context.engine() as places:
         with closing(open_for_reading(places.state_dir)) as database:
             wanted = run_ids_of(database, experiment, runs)
             chosen = examined_runs(database, wanted)
