@@ -238,9 +238,10 @@ class Starter:
         Any other error fails the run and pauses its sweep, because the next runs would fail the same way. An attempt
         whose agent may already be running is never failed here.
         """
+        # First, as the state may be unusable now: what waits is tried again before anything else starts.
+        self._waiting[attempt.id] = attempt, gpu_uuids
         run = runs.get(self._database, attempt.run_id)
         sweep = sweeps.get(self._database, run.sweep_id)
-        self._waiting[attempt.id] = attempt, gpu_uuids
         self._gpus.hold(attempt.id, gpu_uuids, sweep.conditions.resources.gpu_share)
         try:
             if _gpus_of_host(sweep.conditions) and not gpu_uuids:
