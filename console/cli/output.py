@@ -28,19 +28,10 @@ _FOLLOW_SECONDS = 0.25
 # How far what has no room beside a row is moved to the right below it.
 _BELOW = 4
 # Names that a narrow terminal cuts, and how much of them it leaves.
-_LEAST_NAMES = {
-    "competition": 24,
-    "sweep": 12,
-    "sweeps": 12,
-    "experiment": 12,
-    "agent": 16,
-    "models": 14,
-    "category": 14,
-    "metric": 20,
-}
+_LEAST_NAMES = {"competition": 24, "category": 14, "metric": 20}
 _WIDEST_NAME = 80
 # Sentences, which go below their rows first; without one the last column does.
-_TEXTS = frozenset({"what happened", "what was found", "what", "problem"})
+_TEXTS = frozenset({"what was found", "what", "problem"})
 # Two spaces or more separate columns, for programs that read them.
 _GAP = 2
 # Beside a row with less room than this no text begins: it goes below.

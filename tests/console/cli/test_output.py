@@ -39,12 +39,12 @@ def test_a_narrow_terminal_cuts_names_before_columns_go_below_and_leaves_out_wha
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    titles = ("competition", "models", "failed", "idle", "score", "why")
+    titles = ("competition", "category", "failed", "idle", "score", "why")
     short = ("short", "gemini-3-pro-preview", "0", "-", "0.91234", "a reason")
     long = ("jigsaw-unintended-bias-in-toxicity-classification", *short[1:-1], "a reason that is too long")
     say_texts(titles, [short, long], right=("failed", "score"))
     assert capsys.readouterr().out.splitlines() == [
-        f"{'competition':<35}  models            score",
+        f"{'competition':<35}  category          score",
         "    why",
         f"{'short':<35}  gemini-3-pro-…  0.91234",
         "    a reason",
