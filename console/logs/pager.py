@@ -7,11 +7,11 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mlebench_console.console.logs.reader import LogFile, LogLine, LogName
-from mlebench_console.console.logs.search import LineCount, Pattern, count_lines, matching_lines, search
+from mlebench_console.console.logs.search import LineCount, MatchingLines, Pattern, count_lines, search
 from mlebench_console.foundation.problems import UsageProblem
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class LogCursor:
         else:
             # A restarted log may be shorter.
             self._top = min(max(self._top, file.begin), file.end)
-            lines = self._forward(self._top, self.height)
+            lines = self._shown.forward(self._top, self.height)
             self._behind += file.count_lines(self._counted_to, file.end)
             self._counted_to = max(self._counted_to, file.end)
         length = file.end - file.begin
@@ -166,12 +166,12 @@ class LogCursor:
         """Go down by lines, or up by a negative number."""
         self._note = ""
         if lines < 0:
-            before = self._backward(self._top, -lines)
+            before = self._shown.backward(self._top, -lines)
             if before:
                 self._stop_following()
                 self._top = before[0].start
         elif not self._following:
-            ahead = self._forward(self._top, lines + self.height)
+            ahead = self._shown.forward(self._top, lines + self.height)
             if len(ahead) < lines + self.height:
                 self.to_end()
             else:
@@ -186,7 +186,7 @@ class LogCursor:
     def to_line(self, number: int) -> None:
         """Go to a line, counted from 1, with a few lines above it; to the end if there are fewer lines."""
         self._stop_following()
-        lines = self._forward(self.file.begin, number)
+        lines = self._shown.forward(self.file.begin, number)
         if lines:
             self._top = self._with_context(lines[-1].start)
 
@@ -211,7 +211,7 @@ class LogCursor:
         self._top = self.file.line_start(
             max(self.file.begin, min(self.file.position_at(moment), self.file.end - 1))
         )
-        if len(self._forward(self._top, self.height)) < self.height:
+        if len(self._shown.forward(self._top, self.height)) < self.height:
             # Show a full page rather than one with few lines at its top.
             self.to_end()
         if moment > span[1]:
@@ -281,27 +281,22 @@ class LogCursor:
             blocks = self.file.blocks(start, min(end, start + most + 1))
             content = b"".join(block for _position, block in blocks)
         else:
-            content = b"\n".join(self._matching(self._filter, start, end, most))
+            found = bytearray()
+            for line in MatchingLines(self.file, self._filter, self._wanted).lines(start, end):
+                found += line.content + b"\n"
+                if len(found) > most + 1:
+                    break
+            content = bytes(found).removesuffix(b"\n")
         return content[:most], len(content) > most
-
-    def _matching(self, pattern: Pattern, start: int, end: int, most: int) -> Iterator[bytes]:
-        """Yield the lines with a match between two positions, until they exceed `most` bytes."""
-        size = 0
-        while size <= most and start < end:
-            line = search(self.file, pattern, start, wanted=self._wanted, until=end)
-            if line is None:
-                return
-            yield line.content
-            start, size = line.end, size + len(line.content) + 1
 
     def _tail(self) -> list[LogLine]:
         file = self.file
         if self._filter is None:
             return file.backward(file.end, self.height)
         if self._kept is None or self._kept_to > file.end:
-            self._kept = self._backward(file.end, self.height)
+            self._kept = self._shown.backward(file.end, self.height)
         else:
-            new = self._forward(self._kept_to, _MOST_NEW)
+            new = self._shown.forward(self._kept_to, _MOST_NEW)
             self._kept = [line for line in self._kept if line.start < self._kept_to] + new
             self._kept = self._kept[-self.height :]
         # The last line may be incomplete, so it is searched again next time.
@@ -311,15 +306,10 @@ class LogCursor:
             self._kept = None
         return shown
 
-    def _forward(self, position: int, count: int) -> list[LogLine]:
-        if self._filter is None:
-            return self.file.forward(position, count)
-        return matching_lines(self.file, self._filter, position, count, wanted=self._wanted)
-
-    def _backward(self, position: int, count: int) -> list[LogLine]:
-        if self._filter is None:
-            return self.file.backward(position, count)
-        return matching_lines(self.file, self._filter, position, count, back=True, wanted=self._wanted)
+    @property
+    def _shown(self) -> LogFile | MatchingLines:
+        """The lines that are shown: all, or those with a match."""
+        return self.file if self._filter is None else MatchingLines(self.file, self._filter, self._wanted)
 
     def _begin_anew(self) -> None:
         """Forget all positions, which are invalid after a restart of the log."""
@@ -332,7 +322,7 @@ class LogCursor:
     def _with_context(self, position: int) -> int:
         """Return the start of the context above a line, with only as many lines as leave room for wrapped lines."""
         room = min(_CONTEXT, self.height // 3)
-        for line in reversed(self._backward(position, room)):
+        for line in reversed(self._shown.backward(position, room)):
             room -= -(-max(1, len(line.content)) // self.columns) if self.columns else 1
             if room < 0:
                 break

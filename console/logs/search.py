@@ -9,7 +9,8 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 from mlebench_console.console.logs.reader import SCAN_BLOCK, LogFile, LogLine
@@ -121,24 +122,30 @@ def search(
     return None if place is None else next(iter(file.forward(file.line_start(place), 1)), None)
 
 
-def matching_lines(
-    file: LogFile,
-    pattern: Pattern,
-    position: int,
-    count: int,
-    *,
-    back: bool = False,
-    wanted: Callable[[], bool],
-) -> list[LogLine]:
-    """Return the next `count` lines with a match, or with `back` the last ones before a position, in order."""
-    lines: list[LogLine] = []
-    while len(lines) < count:
-        line = search(file, pattern, position, back=back, wanted=wanted)
-        if line is None:
-            break
-        lines.append(line)
-        position = line.start if back else line.end
-    return lines[::-1] if back else lines
+class MatchingLines:
+    """The lines of a log with a match of a pattern, read as all lines of a `LogFile` are."""
+
+    def __init__(self, file: LogFile, pattern: Pattern, wanted: Callable[[], bool]) -> None:
+        self._file = file
+        self._search = partial(search, file, pattern, wanted=wanted)
+
+    def lines(self, position: int, end: int) -> Iterator[LogLine]:
+        """Yield those between two line starts."""
+        while position < end and (line := self._search(position, until=end)) is not None:
+            yield line
+            position = line.end
+
+    def forward(self, position: int, count: int) -> list[LogLine]:
+        """Read the next `count` from a line's start on, fewer at the end of the log."""
+        return list(islice(self.lines(position, self._file.end), count))
+
+    def backward(self, position: int, count: int) -> list[LogLine]:
+        """Read the last `count` before a line's start, in order, fewer at the beginning of the log."""
+        lines: list[LogLine] = []
+        while len(lines) < count and (line := self._search(position, back=True)) is not None:
+            lines.append(line)
+            position = line.start
+        return lines[::-1]
 
 
 def count_lines(file: LogFile, start: int, end: int, pattern: Pattern | None = None) -> int:
