@@ -106,10 +106,12 @@ def thresholds_of(competition_id: str, scores: Sequence[float]) -> Thresholds:
     """Return the cut-offs by MLE-bench's rules: positions by the number of teams, counted from the best.
 
     Raises:
-        DataProblem: there are too few scores, or they are not sorted.
+        DataProblem: there are too few scores, one is none, or they are not sorted.
     """
-    if len(scores) < _FEWEST_TEAMS or not all(map(math.isfinite, scores)):
+    if len(scores) < _FEWEST_TEAMS:
         raise _not_imported(competition_id, "it has too few scores")
+    if wrong := next((place for place, score in enumerate(scores, 1) if not math.isfinite(score)), None):
+        raise _not_imported(competition_id, f"its score {wrong} of {len(scores)} is not a finite number")
     lower = scores[0] < scores[-1]
     ordered = sorted(scores, reverse=not lower)
     if list(scores) != ordered:

@@ -104,8 +104,17 @@ def _number_of_seeds(table: Results, *, pad_missing: bool, seeds: int) -> int:
     counts = {competition: len(found) for competition, found in table.items()}
     if not any(counts.values()):
         raise DataProblem("there is nothing to aggregate", "no competition of the split has a result")
+    if seeds != ALL_SEEDS and seeds < 1:
+        raise UsageProblem(f"{seeds} seeds can't be aggregated", "", "Take at least 1, or -1 for all.")
+    most = max(counts.values())
     if pad_missing:
-        return max(counts.values()) if seeds == ALL_SEEDS else seeds
+        if seeds > most:
+            raise DataProblem(
+                f"there are no {seeds} seeds",
+                f"no competition has more than {most} results",
+                "Take as many, or -1 for all.",
+            )
+        return most if seeds == ALL_SEEDS else seeds
     fewest = min(counts.values())
     if fewest == 0 or seeds > fewest:
         short = [competition for competition, count in counts.items() if count < max(seeds, 1)]

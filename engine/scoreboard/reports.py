@@ -92,8 +92,9 @@ def load_evidence(
     if missing:
         raise DataProblem(f"{missing[0]} was not found")
     about = About(experiment_id or (paths[0].stem if len(paths) == 1 else "reports"))
-    evidence = _read_files(report_files(paths, experiment_id), about)
-    return replace(evidence, note="; ".join(filter(None, (evidence.note, about_ungraded(paths)))))
+    files, note = report_files(paths, experiment_id)
+    evidence = _read_files(files, about)
+    return replace(evidence, note="; ".join(filter(None, (evidence.note, note))))
 
 
 def _load_by_name(name: str, state_dir: Path | None, prices: PriceTable | None) -> Evidence:
@@ -196,8 +197,8 @@ def remove_import(state_dir: Path, name: str) -> None:
 # Finding the reports below a path
 
 
-def report_files(paths: Sequence[Path], experiment_id: str | None = None) -> tuple[Path, ...]:
-    """List the grading reports at some paths.
+def report_files(paths: Sequence[Path], experiment_id: str | None = None) -> tuple[tuple[Path, ...], str]:
+    """Find the grading reports at some paths, and say which run groups are left out as they have none.
 
     A bundle, whose checksums are verified, or a folder of run groups with their mapping gives the reports of one
     experiment. Any other folder gives the report in it, or those in the folders directly below it. A file is a
@@ -209,13 +210,19 @@ def report_files(paths: Sequence[Path], experiment_id: str | None = None) -> tup
     """
     if len(paths) == 1 and (paths[0] / RUNS / MAPPING_NAME).is_file():
         verify_bundle(paths[0])
-        return _reports_of_experiment(paths[0] / RUNS, experiment_id)
-    if len(paths) == 1 and (paths[0] / MAPPING_NAME).is_file():
-        return _reports_of_experiment(paths[0], experiment_id)
-    return tuple(found for path in paths for found in _reports_at(path))
+        found = _reports_of_experiment(paths[0] / RUNS, experiment_id)
+    elif len(paths) == 1 and (paths[0] / MAPPING_NAME).is_file():
+        found = _reports_of_experiment(paths[0], experiment_id)
+    else:
+        found = {place: report for path in paths for place, report in _reports_at(path).items()}
+    ungraded = [place.name for place, report in found.items() if report is None]
+    more = f" and {len(ungraded) - _MOST_NAMED} more" if len(ungraded) > _MOST_NAMED else ""
+    named = ", ".join(ungraded[:_MOST_NAMED]) + more
+    note = f"left out, run groups without a grading report: {named}" if ungraded else ""
+    return tuple(report for report in found.values() if report is not None), note
 
 
-def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> tuple[Path, ...]:
+def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> dict[Path, Path | None]:
     """Return the report of every run group of an experiment, in the order in which they count."""
     mapping = runs_dir / MAPPING_NAME
     groups_of = read_mapping(mapping)
@@ -228,42 +235,27 @@ def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> tuple[P
         known = ", ".join(sorted(groups_of)[:12]) or "none"
         raise UsageProblem(f"{mapping} {wrong}", "", f"Give one of {known} with --experiment-id.")
     groups = groups_of[experiment_id]
-    found = {group: _report_of_group(runs_dir / group) for group in groups}
-    missing = [group for group, report in found.items() if report is None]
-    if missing:
+    found = {runs_dir / group: _report_of_group(runs_dir / group) for group in groups}
+    if not any(found.values()):
         raise DataProblem(
-            f"{len(missing)} of {len(groups)} run groups of {experiment_id} have no report",
-            ", ".join(missing[:3]),
+            f"none of the {len(groups)} run groups of {experiment_id} has a grading report",
+            ", ".join(groups[:_MOST_NAMED]),
             "Create them with 'mlebench-console make-submission' and 'grade'.",
         )
-    return tuple(report for report in found.values() if report is not None)
-
-
-def _reports_at(path: Path) -> list[Path]:
-    """Return the report in a folder, or those in the folders directly below it; a file is returned as it is."""
-    if not path.is_dir():
-        # The shell pattern `runs/*/*.json` also matches the groups' metadata.
-        return [path] if path.name != METADATA else []
-    own = _report_of_group(path)
-    below = (own,) if own is not None else map(_report_of_group, sorted(path.glob("*/")))
-    found = [report for report in below if report is not None]
-    if not found:
-        raise DataProblem(f"{path} has no grading report", f"no file in it ends in {REPORT_SUFFIX}")
     return found
 
 
-def about_ungraded(paths: Sequence[Path]) -> str:
-    """Name the run groups that `report_files` skips because they have no report; empty: there are none."""
-    found = [
-        metadata.parent
-        for path in paths
-        if path.is_dir() and _report_of_group(path) is None
-        for metadata in sorted(path.glob(f"*/{METADATA}"))
-        if _report_of_group(metadata.parent) is None
-    ]
-    named = ", ".join(group.name for group in found[:_MOST_NAMED])
-    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    return f"left out, run groups without a grading report: {named}{more}" if found else ""
+def _reports_at(path: Path) -> dict[Path, Path | None]:
+    """Return the report in a folder, or those in the folders directly below it; a file is returned as it is."""
+    if not path.is_dir():
+        # The shell pattern `runs/*/*.json` also matches the groups' metadata.
+        return {path: path} if path.name != METADATA else {}
+    if (own := _report_of_group(path)) is not None:
+        return {path: own}
+    below = {group: _report_of_group(group) for group in sorted(path.glob("*/"))}
+    if not any(below.values()):
+        raise DataProblem(f"{path} has no grading report", f"no file in it ends in {REPORT_SUFFIX}")
+    return {group: report for group, report in below.items() if report or (group / METADATA).is_file()}
 
 
 def _report_of_group(folder: Path) -> Path | None:

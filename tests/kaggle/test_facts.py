@@ -122,6 +122,12 @@ def test_scores_in_no_order_are_refused() -> None:
         thresholds_of(ID, [1.0, 3.0, 2.0])
 
 
+def test_a_score_that_is_none_is_named_among_many() -> None:
+    scores = [*map(float, range(870)), float("nan")]
+    with pytest.raises(DataProblem, match="its score 871 of 871 is not a finite number"):
+        thresholds_of(ID, scores)
+
+
 def test_found_checksums_are_taken_on_demand(
     loopback: Loopback, competition: Competition, tmp_path: Path
 ) -> None:

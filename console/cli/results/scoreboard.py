@@ -318,11 +318,11 @@ def import_reports(
     """Put an experiment on the scoreboard from its grading reports, which are copied."""
     from mlebench_console.engine.scoreboard import reports
 
-    found = reports.report_files(paths, experiment_id)
+    found, note = reports.report_files(paths, experiment_id)
     about = reports.About(name, agent, llms, hours, hardware)
     evidence = reports.import_reports(context.places.state_dir, found, about, replace=replace)
     count = len(evidence.competitions)
-    for text in filter(None, (evidence.note, reports.about_ungraded(paths))):
+    for text in filter(None, (evidence.note, note)):
         say_on_stderr(text)
     told = {"name": name, "results": len(evidence.trials), "competitions": count, "files": len(found)}
     context.say_result(

@@ -9,7 +9,7 @@ import pytest
 from mlebench_console.competitions.registry import splits
 from mlebench_console.engine.scoreboard.aggregation import aggregate, interim_of, over_seeds
 from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Measure, Results, Trial, results_of
-from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 MEDAL = frozenset({Measure.SUBMISSION, Measure.VALID, Measure.ABOVE_MEDIAN, Measure.GOLD, Measure.ANY_MEDAL})
 NOTHING: frozenset[Measure] = frozenset()
@@ -66,12 +66,18 @@ def test_padding_counts_missing_reports_as_no_medal() -> None:
     assert row[Measure.SUBMISSION] == row[Measure.ANY_MEDAL]
 
 
-def test_asking_for_more_seeds_than_there_are_is_refused_without_padding() -> None:
-    results = {"a": [MEDAL, MEDAL]}
+@pytest.mark.parametrize("padded", [False, True])
+def test_asking_for_more_seeds_than_there_are_is_refused_as_by_mle_bench(padded: bool) -> None:
+    results = {"a": [MEDAL, MEDAL], "b": [MEDAL, MEDAL]}
     with pytest.raises(DataProblem):
-        aggregate(results, ["a"], seeds=3)
-    assert aggregate(results, ["a"], seeds=1)[Measure.ANY_MEDAL] == Cell(100.0, 0.0, 1)
-    assert aggregate(results, ["a"], seeds=4, pad_missing=True)[Measure.ANY_MEDAL].mean == 50.0
+        aggregate(results, ["a", "b"], seeds=3, pad_missing=padded)
+    assert aggregate(results, ["a"], seeds=1, pad_missing=padded)[Measure.ANY_MEDAL] == Cell(100.0, 0.0, 1)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_no_seed_at_all_is_refused(padded: bool) -> None:
+    with pytest.raises(UsageProblem, match="at least 1"):
+        aggregate({"a": [MEDAL]}, ["a"], seeds=0, pad_missing=padded)
 
 
 def test_nothing_at_all_is_refused_even_with_padding() -> None:

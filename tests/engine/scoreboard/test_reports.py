@@ -94,8 +94,15 @@ def test_which_experiment_is_asked_for_by_name(runs_dir: Path) -> None:
         load_evidence([runs_dir])
     with pytest.raises(UsageProblem, match="no experiment 'three'"):
         load_evidence([runs_dir], experiment_id="three")
-    with pytest.raises(DataProblem, match="run groups of none have no report: 4_d"):
+    with pytest.raises(DataProblem, match="none of the 1 run groups of none has a grading report: 4_d"):
         load_evidence([runs_dir], experiment_id="none")
+
+
+def test_a_run_group_of_an_experiment_without_a_report_is_left_out_and_named(runs_dir: Path) -> None:
+    write_mapping(runs_dir / MAPPING_NAME, [("one", "2_b"), ("one", "1_a"), ("one", "4_d")])
+    with_it = load_evidence([runs_dir], experiment_id="one")
+    assert with_it.trials
+    assert with_it.note == "left out, run groups without a grading report: 4_d"
 
 
 def test_reports_can_be_named_one_by_one_and_metadata_among_them_is_passed_over(runs_dir: Path) -> None:
