@@ -1,9 +1,10 @@
-"""Run a function on many items in threads, with the results in order."""
+"""Run work in threads: on many items with the results in order, or in a daemon thread that nobody waits for."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -18,3 +19,21 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def in_daemon_thread(work: Callable[[], Result]) -> Future[Result]:
+    """Run work in a new daemon thread, for which a process that exits does not wait.
+
+    Pools of threads are joined at exit, which one read from a stalled mount would then keep from happening.
+    """
+    outcome: Future[Result] = Future()
+    outcome.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except Exception as error:  # noqa: BLE001 it is raised again where it is waited for
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return outcome

@@ -6,6 +6,7 @@ itself, actions and other screens.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import closing
@@ -22,10 +23,10 @@ from mlebench_console.console.tui.reader import STALLED_SECONDS, Reader, StateCo
 from mlebench_console.console.tui.session import Session
 from mlebench_console.console.tui.terminal import TerminalApp
 from mlebench_console.console.tui.theme import Palette
-from mlebench_console.console.tui.threads import in_daemon_thread
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     from textual.notifications import Notification, Notify
@@ -165,7 +166,7 @@ class BaseApp(TerminalApp):
     ) -> None:
         """Run work in a thread, wait for it and pass its result to `then`; problems are shown as messages."""
         try:
-            result = await in_daemon_thread(work)
+            result = await asyncio.wrap_future(in_daemon_thread(work))
         except Problem as problem:
             self._say_if_seen(str(problem), bad=not isinstance(problem, NotApplicable))
         except Exception as error:

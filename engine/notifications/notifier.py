@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from mlebench_console.foundation import files
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 from mlebench_console.foundation.text import visible
+from mlebench_console.foundation.threads import in_daemon_thread
 from mlebench_console.state.database import Database
 
 # The file of what has been notified, so that a restart neither repeats nor loses notifications.
@@ -93,10 +95,9 @@ class Notifier:
         self._settings = NotificationSettings()
         self._read_at: int | None = None
         self._idle_looked_at = float("-inf")
-        self._sending: threading.Thread | None = None
+        self._sending: Future[None] | None = None
         self._pending: tuple[SeenNews, str, int] | None = None
         self._again_at = 0.0
-        self._problem: Problem | None = None
 
     def step(self) -> None:
         """Find and send news once.
@@ -105,7 +106,7 @@ class Notifier:
             Problem: config.toml is not valid, or a notification was not delivered (once for each try).
         """
         self._read_config()
-        if self._sending is not None and self._sending.is_alive():
+        if self._sending is not None and not self._sending.done():
             return
         self._finish()
         if self._seen is None:
@@ -125,33 +126,25 @@ class Notifier:
 
     def _begin(self, seen: SeenNews, text: str, tries: int) -> None:
         self._pending = (seen, text, tries)
-        self._sending = threading.Thread(target=self._try, args=(text,), name="notifying", daemon=True)
-        self._sending.start()
-
-    def _try(self, text: str) -> None:
-        self._problem = None
-        try:
-            self._send(self._settings.urls, text)
-        except Problem as problem:
-            self._problem = problem
-        except Exception as error:  # noqa: BLE001 - a service's library may raise anything; its text may hold a token
-            self._problem = EnvironmentProblem("a notification was not delivered", type(error).__name__)
+        self._sending = in_daemon_thread(partial(self._send, self._settings.urls, text))
 
     def _finish(self) -> None:
         """Process the result of the sending thread."""
         if self._sending is None or self._pending is None:
             return
-        self._sending = None
+        error, self._sending = self._sending.exception(), None
         seen, text, tries = self._pending
-        if self._problem is None or tries >= _TRIES:
+        if error is None or tries >= _TRIES:
             # A text that can't be delivered must not block later ones.
             self._pending = None
             self._keep(seen)
         else:
             self._pending = (seen, text, tries + 1)
             self._again_at = self._clock.monotonic() + _AGAIN_SECONDS
-        if self._problem is not None:
-            raise self._problem
+        if isinstance(error, Problem):
+            raise error
+        if error is not None:  # a service's library may raise anything; its text may hold a token
+            raise EnvironmentProblem("a notification was not delivered", type(error).__name__)
 
     def _look(self, seen: SeenNews) -> tuple[list[News], SeenNews]:
         found, seen = news.new_events(self._database, seen, self._clock.now())

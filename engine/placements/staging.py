@@ -12,9 +12,9 @@ import os
 import secrets
 import shutil
 import subprocess
-import threading
 import time
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 from mlebench_console.engine.layout import MANIFEST, MARKER, squashfs_image
@@ -25,6 +25,7 @@ from mlebench_console.environment.runner.protocol import StagingOrder
 from mlebench_console.foundation import files
 from mlebench_console.foundation.manifests import PUBLIC, Seal, check_seal, parse, seal_of
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
+from mlebench_console.foundation.threads import in_daemon_thread
 
 DIRECT = "direct"
 # Before the first byte: reading the manifest, and waiting for a node's disk.
@@ -89,28 +90,13 @@ class Images:
             return StagingOrder(protocol.SQUASHFS, made, str(squashfs_image(prepared)), limit)
         if work is None:
             require_squashfs(prepared)
-            self._working[prepared] = _start_to_make(prepared, seal)
+            self._working[prepared] = in_daemon_thread(partial(_make_image, prepared, seal))
             return None
         del self._working[prepared]
-        raise work.exception() or EnvironmentProblem(f"no image of {prepared} was made")
-
-
-def _start_to_make(prepared: Path, seal: Seal) -> Future[None]:
-    """Make an image in a daemon thread, so that a stopping engine does not wait for it."""
-    work: Future[None] = Future()
-
-    def make() -> None:
-        try:
-            _make_image(prepared, seal)
-        except Problem as problem:
-            work.set_exception(problem)
-        except OSError as error:
-            work.set_exception(EnvironmentProblem(f"no image of {prepared} can be made", str(error)))
-        else:
-            work.set_result(None)
-
-    threading.Thread(target=make, name="squashfs", daemon=True).start()
-    return work
+        error = work.exception()
+        if isinstance(error, Problem):
+            raise error
+        raise EnvironmentProblem(f"no image of {prepared} can be made", str(error or "")) from error
 
 
 def _make_image(prepared: Path, seal: Seal) -> None:

@@ -5,6 +5,7 @@ The `:` command line, which uses them, is in `console.app.commands`.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from textual.widgets import Input
 
 from mlebench_console.console.pieces import foreign
 from mlebench_console.console.tui.keys import bindings
-from mlebench_console.console.tui.threads import in_daemon_thread
 from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.foundation.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     from mlebench_console.console.tui.base_app import BaseApp
@@ -203,7 +204,7 @@ class FilePaths(Suggester):
             return None
         self._is_looking = True
         try:
-            return await in_daemon_thread(partial(complete_path, value))
+            return await asyncio.wrap_future(in_daemon_thread(partial(complete_path, value)))
         finally:
             self._is_looking = False
 

@@ -103,9 +103,8 @@ def settle(notifier: Notifier) -> list[Problem]:
             notifier.step()
         except Problem as problem:
             told.append(problem)
-        while notifier._sending is not None and notifier._sending.is_alive():
-            assert time.monotonic() < give_up
-            notifier._sending.join(0.1)
+        if notifier._sending is not None:
+            notifier._sending.exception(give_up - time.monotonic())
     return told
 
 
