@@ -66,6 +66,7 @@ STAYING: dict[str, dict[str, str]] = {
         "text.rpartition(' ')": TYPED,
     },
     "console/cli/program.py": {"pattern.sub(words, text)": LIBRARIES},
+    "console/fields.py": {"text.startswith(value)": "a cell, compared with what a person types in a filter"},
     "console/nouns/grading.py": {"row.message.partition('\\n')": GRADERS},
     "console/screens/overview.py": {"text.partition(' ')": TYPED},
     "console/views/grading.py": {"_NAMED_ROW.search(message)": GRADERS},
