@@ -98,7 +98,6 @@ STAYING: dict[str, dict[str, str]] = {
     "environment/container/relay.py": {"text.partition(':')": "a host and a port, given as an argument"},
     "environment/runner/docker/daemon.py": {"'being used' not in str(error.explanation)": LIBRARIES},
     "environment/runner/host/readings.py": {"name.strip() == 'model name'": FILES},
-    "state/database.py": {"'not a database' in text": LIBRARIES, "'unable to open' in text": LIBRARIES},
 }
 
 

@@ -491,9 +491,6 @@ class ConsoleApp(BaseApp):
         self.set_keymap(settings.keys.keymap())
         self.reader.look_every = settings.refresh_seconds
         self.watch_news()
-        for screen in self.screen_stack:
-            for widget in screen.walk_children():
-                widget.refresh()
         self.redraw_all()
 
     def action_next_theme(self) -> None:
@@ -509,7 +506,7 @@ class ConsoleApp(BaseApp):
         Hidden screens are skipped: a change there would make Textual repaint the visible one completely.
         """
         for screen in self.screen_stack[::-1]:
-            if isinstance(screen, ConsoleScreen) and screen.is_mounted:
+            if isinstance(screen, ConsoleScreen):
                 screen.refresh_frame()
             if not screen.is_modal:
                 return
@@ -517,9 +514,10 @@ class ConsoleApp(BaseApp):
     def redraw_all(self) -> None:
         """Redraw all screens completely, also hidden ones, after a change of theme or settings."""
         for screen in self.screen_stack:
+            for widget in screen.walk_children():
+                widget.refresh()
             if isinstance(screen, ConsoleScreen):
-                if screen.is_mounted:
-                    screen.refresh_frame()
+                screen.refresh_frame()
                 screen.draw()
 
     def _tick(self) -> None:
