@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from mlebench_console.environment.container.processes import threads_with_own_files
 from mlebench_console.environment.container.trees import walk
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.sandbox import Unreachable
@@ -227,16 +228,16 @@ def _sizes_of_deleted(processes: Sequence[int], refused: Refused) -> Iterator[in
     """Yield the bytes of each deleted file on disk that a process still has open or mapped."""
     counted: set[tuple[int, int]] = set()
     for process in processes:
-        folder = Path("/proc", str(process))
         try:
-            in_memory = _devices_in_memory(folder)
-            for file, size in chain(_deleted_and_open(folder), _deleted_and_mapped(folder)):
-                if file[0] not in in_memory and file not in counted:
-                    counted.add(file)
-                    yield size
+            for thread in threads_with_own_files(process):
+                in_memory = _devices_in_memory(thread)
+                for file, size in chain(_deleted_and_open(thread), _deleted_and_mapped(thread)):
+                    if file[0] not in in_memory and file not in counted:
+                        counted.add(file)
+                        yield size
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
-        except PermissionError as error:
+        except OSError as error:
             refused(f"open files of process {process}", error)
 
 

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from mlebench_console.environment.container.processes import Process
+from mlebench_console.environment.container.processes import Process, threads_with_own_files
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.process import bubblewrap
 from mlebench_console.environment.runner.protocol import Order
@@ -405,8 +405,9 @@ def _memory_of(processes: Sequence[Process], limit: int) -> int:
     private = shared = 0
     for process in processes:
         try:
-            lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()[1:]
-        except (FileNotFoundError, ProcessLookupError):
+            thread = next(threads_with_own_files(process.pid))
+            lines = (thread / "smaps_rollup").read_text().splitlines()[1:]
+        except (FileNotFoundError, ProcessLookupError, StopIteration):
             continue  # it has ended
         except OSError:
             private += process.memory_bytes  # a process that can't be read counts with all that it shares
@@ -425,16 +426,16 @@ def _memory_files(processes: Sequence[Process]) -> int:
     for process in processes:
         # It has ended, or can't be read, as any process may choose; bubblewrap's own process still shows its /dev/shm.
         with suppress(OSError):
-            folder = Path(f"/proc/{process.pid}")
-            own = folder / "root" / _SHM.relative_to("/")
-            device = own.stat().st_dev
-            if device != outside:
-                found = os.statvfs(own)
-                held[device, 0] = (found.f_blocks - found.f_bfree) * found.f_frsize
-            for descriptor in (folder / "fd").iterdir():
-                if str(descriptor.readlink()).startswith("/memfd:"):
-                    file = descriptor.stat()
-                    held[file.st_dev, file.st_ino] = file.st_blocks * 512
+            for folder in threads_with_own_files(process.pid):
+                own = folder / "root" / _SHM.relative_to("/")
+                device = own.stat().st_dev
+                if device != outside:
+                    found = os.statvfs(own)
+                    held[device, 0] = (found.f_blocks - found.f_bfree) * found.f_frsize
+                for descriptor in (folder / "fd").iterdir():
+                    if str(descriptor.readlink()).startswith("/memfd:"):
+                        file = descriptor.stat()
+                        held[file.st_dev, file.st_ino] = file.st_blocks * 512
     return sum(held.values())
 
 

@@ -55,6 +55,16 @@ for _ in range(300): os.write(file, b"x" * (1 << 20))
 print("written", flush=True)
 time.sleep(60)
 """
+FIRST_THREAD_ENDED = """
+import ctypes, os, threading, time
+held = b"x" * (400 << 20)
+def go_on():
+    time.sleep(5)
+    print("4 live, of 100 MB each", flush=True)
+    os._exit(0)
+threading.Thread(target=go_on).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+"""
 # Forks as a bomb does, but never more than this machine can bear.
 FORKS = """
 import os, sys, time
@@ -89,7 +99,11 @@ def contained(folder: Path, script: str, *, with_groups: bool, **limits: Any) ->
 
 
 @pytest.mark.parametrize("with_groups", [True, False], ids=["kernel", "watcher"])
-@pytest.mark.parametrize("script", [SIX_TIMES_100_MB, NAMELESS_FILE], ids=["processes", "file without name"])
+@pytest.mark.parametrize(
+    "script",
+    [SIX_TIMES_100_MB, NAMELESS_FILE, FIRST_THREAD_ENDED],
+    ids=["processes", "file without name", "first thread ended"],
+)
 def test_memory_is_limited_for_the_tree_and_not_for_each_process(
     tmp_path: Path, script: str, *, with_groups: bool
 ) -> None:

@@ -133,7 +133,7 @@ print(found.bytes >> 20, found.unseen)
 
 
 HOLD = """
-import mmap, os, sys
+import ctypes, mmap, os, sys, threading
 name = sys.argv[1] + "/unlinked"
 file = os.open(name, os.O_CREAT | os.O_RDWR)
 os.posix_fallocate(file, 0, 8 << 20)
@@ -143,24 +143,61 @@ if sys.argv[2] == "mapped":
     os.close(file)
 memory = os.memfd_create("memory")
 os.posix_fallocate(memory, 0, 8 << 20)
+system = ctypes.CDLL(None)
+other_lives = threading.Event()
+def live():
+    if sys.argv[3] == "a thread's own":
+        assert system.unshare(0x400) == 0  # CLONE_FILES: its table of open files is now a copy
+    other_lives.set()
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=live).start()
+other_lives.wait()
+if sys.argv[3] == "a thread's own":
+    os.close(file)
 print("ready", flush=True)
-sys.stdin.read()
+if sys.argv[3] == "whose first thread has ended":
+    system.syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+threading.Event().wait()
 """
 
 
-@pytest.mark.parametrize("how", ["open", "mapped"])
+@pytest.mark.parametrize(
+    ("how", "process"),
+    [
+        ("open", "usual"),
+        ("mapped", "usual"),
+        ("open", "whose first thread has ended"),
+        ("mapped", "whose first thread has ended"),
+        ("open", "a thread's own"),
+    ],
+)
 def test_a_deleted_file_that_a_process_holds_counts_and_memory_does_not(
-    tmp_path: Path, holds: Callable[..., int], how: str
+    tmp_path: Path, holds: Callable[..., int], how: str, process: str
 ) -> None:
     (tmp_path / "code").mkdir()
-    command = [sys.executable, "-c", HOLD, str(tmp_path / "code"), how]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        assert 8 * MEGABYTE <= holds(tmp_path, process.pid) < 9 * MEGABYTE
+    command = [sys.executable, "-c", HOLD, str(tmp_path / "code"), how, process]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"ready\n"
+        if process == "whose first thread has ended":
+            first = Path(f"/proc/{holder.pid}/task/{holder.pid}/stat")
+            eventually(lambda: " Z " in first.read_text())
+        assert 8 * MEGABYTE <= holds(tmp_path, holder.pid) < 9 * MEGABYTE
         assert holds(tmp_path) < MEGABYTE
-        process.communicate()
-    assert holds(tmp_path, process.pid) < MEGABYTE
+        holder.communicate()
+    assert holds(tmp_path, holder.pid) < MEGABYTE
+
+
+def test_what_can_not_be_read_for_whatever_reason_is_said(
+    tmp_path: Path, worker: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_process: Path) -> set[int]:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr("mlebench_console.environment.runner.host.disk._devices_in_memory", fails)
+    seen = measured(DiskMeter(tmp_path, lambda: MEGABYTE, worker), os.getpid())
+    assert seen == DiskUse(MEGABYTE, (f"open files of process {os.getpid()}: Invalid argument",))
 
 
 def test_what_is_closed_to_us_is_left_to_root_to_measure(
