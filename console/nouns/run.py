@@ -248,8 +248,9 @@ def _why(row: RunRow, drawing: Drawing) -> Cell:
         when = wording.waits_short(wait, now)[:1] if wait.until is not None else ()
         role: Role = "warn" if wait.needs_person else "dim"
         return Forms([((form, role),) for form in (wording.waits(wait, now), *when)])
-    if run.state is RunState.QUEUED and row.data is not None:
-        return ((row.data.text, "dim"),)
+    if run.state is RunState.QUEUED:
+        # Why an earlier attempt failed is not why this one waits.
+        return (("" if row.data is None else row.data.text, "dim"),)
     return ((run.failure_text or row.where(now), "dim"),)
 
 

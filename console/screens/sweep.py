@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions import sweep as sweep_actions
 from mlebench_console.console.actions.action import applies
-from mlebench_console.console.fields import Cell, Forms, NounField, Rest, RowFilter
+from mlebench_console.console.fields import Cell, Forms, NounField, Rest, RowFilter, text_of
 from mlebench_console.console.lists import Marks, SortOrder
 from mlebench_console.console.nouns.competition import percentile_of
 from mlebench_console.console.nouns.costs import (
@@ -511,7 +511,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def _draw_about(self) -> None:
         """Draw the line about the run under the cursor, with details that don't fit into a cell, and its keys."""
         row = self._row()
-        self.about.show(() if row is None else _about(row, self.app.drawing))
+        drawing = self.app.drawing
+        self.about.show(() if row is None else _dotted(_about(row, drawing), drawing))
         self.refresh_frame()
 
     def _keep_cursor(self) -> None:
@@ -576,7 +577,8 @@ _SAVED = {False: "order", True: "table_order"}
 
 # In narrower lists the matrix would lose the cut-offs for the nodes of a batch system's runs.
 _WITH_NODES = 125
-_MANY = 1000
+# More than any line has: the widget cuts it.
+_MANY = 100_000
 # With more seeds each column is only as wide as needed.
 _SEEDS_WITH_ROOM = 3
 # What is wrong with live runs, in the words of their cells.
@@ -617,7 +619,7 @@ def _header(board: SweepBoard, engine: EngineStatus | None, drawing: Drawing) ->
         yield in_one_line(_costs(board.costs, drawing))
 
 
-def _dotted(groups: Sequence[Pieces], drawing: Drawing) -> Pieces:
+def _dotted(groups: Iterable[Pieces], drawing: Drawing) -> Pieces:
     return joined(groups, (f" {drawing.signs.dot} ", "faint"), _MANY)
 
 
@@ -954,48 +956,35 @@ def _table_columns(board: SweepBoard, *, is_narrow: bool) -> tuple[NounField[Run
     )
 
 
-def _about(row: RunRow, drawing: Drawing) -> Pieces:
-    """Return the description of a run in words."""
-    run, signs, now = row.run, drawing.signs, drawing.now
-    dot: Piece = (f" {signs.dot} ", "faint")
-    pieces: list[Piece] = [(f" {run.competition_id} seed {run.seed}", "text"), dot]
-    if run.tags or run.note:
-        pieces += [(f"{signs.noted} {wording.annotation(run)}", "accent"), dot]
+def _about(row: RunRow, drawing: Drawing) -> Iterator[Pieces]:
+    """Yield what is known of a run in words, first why somebody should look at it."""
+    run, now = row.run, drawing.now
+    yield ((f" {run.competition_id} seed {run.seed}", "text"),)
+    if noted := wording.annotation(run):
+        yield ((f"{drawing.signs.noted} {noted}", "accent"),)
     took = row.took_seconds(now)
     if run.failure_class is not None and run.state is not RunState.QUEUED:
         after = "" if took is None else f" after {wording.elapsed_within(took, row.limit_seconds)}"
-        return (
-            *pieces,
-            (run.failure_text, "text"),
-            dot,
-            (wording.failure(run), "bad"),
-            (after, "dim"),
-        )
-    drawn = draw_run(row, drawing)
+        yield ((run.failure_text, "text"),)
+        yield (wording.failure(run), "bad"), (after, "dim")
+        return
+    role = draw_run(row, drawing).role
     word = "waiting" if row.wait else wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
-    pieces.append((word, drawn.role))
-    if run.is_live and run.started_at is not None:
-        pieces.append((f" {wording.of_limit(now - run.started_at, row.limit_seconds)}", "dim"))
-    if drawn.letter and not run.grading_problem:
-        pieces += [dot, (row.trouble_text(now), "warn")]
-    if run.grading_problem:
-        return (*pieces, dot, (wording.grading_trouble(run, now), "warn"))
-    if run.state is RunState.QUEUED and row.data is not None:
-        return (*pieces, (f"  waits: {row.data.text}", "warn"))
-    if where := row.where(now):
-        pieces += [dot, (where, drawn.role)]
+    of_limit = "" if took is None or not run.is_live else f" {wording.of_limit(took, row.limit_seconds)}"
+    yield (word, role), (of_limit, "dim")
+    (why,) = RUN.columns("why")
+    if text := text_of(why.cell(row, drawing)):
+        is_warning = run.state is RunState.QUEUED or row.trouble(now) is not None
+        yield ((text, "warn" if is_warning else role),)
     if run.is_live:
-        pieces += [dot, (wording.standing_so_far(run.standing), "dim")]
+        yield ((wording.standing_so_far(run.standing), "dim"),)
     if run.score is not None:
-        arrow = f" {better_arrow(row.cuts, signs)}" if row.cuts else ""
-        score = wording.score_beside(run.score, row.cuts, 8)
-        pieces += [dot, ("score ", "text"), (score, "text"), (arrow, "dim")]
-        beaten = percentile_of(run)
-        if beaten is not None:
-            pieces += [dot, (wording.rank(beaten, short=True), "text")]
+        arrow = f" {better_arrow(row.cuts, drawing.signs)}" if row.cuts else ""
+        yield (f"score {wording.score_beside(run.score, row.cuts, 8)}", "text"), (arrow, "dim")
+        if (beaten := percentile_of(run)) is not None:
+            yield ((wording.rank(beaten, short=True), "text"),)
     if run.submissions:
-        pieces += [dot, (plural(run.submissions, "submission"), "dim")]
+        yield ((plural(run.submissions, "submission"), "dim"),)
     if run.is_live and run.last_activity_at is not None:
         quiet = wording.age(now - run.last_activity_at)
-        pieces += [dot, (f"last change {quiet}" + ("" if quiet == "now" else " ago"), "dim")]
-    return tuple(pieces)
+        yield ((f"last change {quiet}" + ("" if quiet == "now" else " ago"), "dim"),)
