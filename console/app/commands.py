@@ -408,6 +408,9 @@ def _with_subject(app: ConsoleApp, command: ConsoleCommand, words: list[str]) ->
     # A single argument that was typed is what it is about, also if there is no such thing.
     if names_subject(app, command, first) or (first and len(command.arguments) == 1):
         return words
+    # An argument that may be left out in a shell too is replaced by options, such as --cause.
+    if words and command.arguments and not command.arguments[0].required:
+        return words
     chosen, sweep_id = chosen_runs(app), chosen_sweep(app)
     if command.about == "runs" and chosen:
         ids = [str(run.id) for run in chosen]

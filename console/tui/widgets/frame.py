@@ -10,7 +10,7 @@ from textual.keys import key_to_character
 from textual.widgets import Input
 
 from mlebench_console.console import wording
-from mlebench_console.console.pieces import cut, foreign, spread, spread_fitting, width_of
+from mlebench_console.console.pieces import cut, foreign, spread, width_of
 from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.tui.keys import SCREENS, Context, Key
 from mlebench_console.console.tui.reader import StateHealth
@@ -56,13 +56,11 @@ class TopLine(_FrameLine):
     def _line(self, mode: str) -> Pieces:
         clock: Pieces = (("   ", "text"), (wording.clock(self.app.now()), "text"), (" ", "text"))
         rights = [(*self._health(detail), *clock) for detail in (3, 2, 1, 0, -1)]
-        if self.room >= _TITLED_WIDTH:
-            for titled in range(len(SCREENS), _FIRST_TITLES - 1, -1):
-                left = _titles(mode, titled)
-                right = next((each for each in rights[:-1] if width_of((*left, *each)) < self.room), None)
-                if right is not None:
-                    return spread(left, right, self.room)
-        return spread_fitting([_titles(mode, 0)], rights, self.room)
+        titles = range(len(SCREENS), _FIRST_TITLES - 1, -1) if self.room >= _TITLED_WIDTH else ()
+        forms = [(_titles(mode, titled), right) for titled in titles for right in rights[:-1]]
+        forms += [(_titles(mode, 0), right) for right in rights]
+        fitting = (form for form in forms if width_of((*form[0], *form[1])) < self.room)
+        return spread(*next(fitting, forms[-1]), self.room)
 
     def _health(self, detail: int) -> Pieces:
         """Return the health of engine and runs at a level of detail: -1 shows only problems, 3 everything."""
