@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,7 +52,7 @@ def read_csv(
         try:
             options = _columns(source, text, as_words, columns, separator)
             with _mixed_types_allowed():
-                table: pd.DataFrame = pd.read_csv(_by_name(source), **options)
+                table: pd.DataFrame = pd.read_csv(source, **options)
         except pd.errors.EmptyDataError:
             return pd.DataFrame()
         return table
@@ -111,8 +110,8 @@ def _columns(
         return common | {"dtype": {**(types or {}), **dict.fromkeys(words, str)}}
     if not text:
         return common | {"dtype": str, "keep_default_na": False}
-    names = pd.read_csv(_by_name(source), sep=separator, nrows=0).columns
-    source.seek(0)  # pandas moved it, unless it read the file by name
+    names = pd.read_csv(source, sep=separator, nrows=0).columns
+    source.seek(0)
     return common | {
         "dtype": {**(types or {}), **dict.fromkeys([*words, *text], str)},
         "keep_default_na": False,
@@ -126,15 +125,6 @@ def _mixed_types_allowed() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
         yield
-
-
-def _by_name(source: IO[bytes]) -> str | IO[bytes]:
-    # Pandas reads a file faster when given a name. This name is never taken for compressed or for a URL, and
-    # stays right when the file is renamed or replaced.
-    if not isinstance(source, io.BufferedReader) or not isinstance(source.raw, io.FileIO) or source.tell():
-        return source
-    name = f"/proc/self/fd/{source.fileno()}"
-    return name if Path(name).exists() else source
 
 
 def write_csv(

@@ -84,13 +84,3 @@ def test_one_hot_has_a_column_for_classes_that_do_not_occur() -> None:
 def test_filling_keeps_the_order_of_columns() -> None:
     found = tables.filled(pd.DataFrame({"a": [1], "b": [2]}), {"a": 0.5, "c": "x"})
     assert found.to_dict("list") == {"a": [0.5], "b": [2], "c": ["x"]}
-
-
-def test_a_large_file_gives_the_table_that_a_stream_gives(tmp_path: Path) -> None:
-    """Large files are read in several threads, each of which sees a part of them only."""
-    path = tmp_path / "large.csv"
-    cells = ["7", "x", "", "2.5", "True", "99999999999999999999"]
-    rows = (f"{row},{cells[row // 70_000]},{'é' * 20},{row / 7}\n" for row in range(len(cells) * 70_000))
-    path.write_text("id,mixed,text,number\n" + "".join(rows))
-    assert path.stat().st_size > 20 << 20
-    pd.testing.assert_frame_equal(tables.read_csv(path), tables.read_csv(io.BytesIO(path.read_bytes())))
