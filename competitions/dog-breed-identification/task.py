@@ -12,7 +12,7 @@ def prepare(job: Preparation) -> None:
     train, test = labelled_table.divided(job, table)
     breeds = job.competition.classes
     answers = test[["id"]].join(tables.one_hot(test["breed"], breeds))
-    sample = tables.filled(answers, dict.fromkeys(breeds, 1 / len(breeds)))
+    sample = answers.assign(**dict.fromkeys(breeds, 1 / len(breeds)))
     labelled_table.write_labels(job, train, answers, sample=sample, train_name="labels.csv")
     for part, folder in ((train, "train"), (test, "test")):
         placing.place_named(job, part["id"] + ".jpg", job.source("train"), job.public / folder)

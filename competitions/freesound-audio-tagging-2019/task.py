@@ -43,7 +43,7 @@ def prepare(job: Preparation) -> None:
         pairs = [(clips_folder / old, job.public / "test" / new) for old, new in renamed.items()]
         placing.place(job, pairs, "test", anew=True)
         answers = answers.assign(**{ID: answers[ID].map(renamed)}).sort_values(ID)
-        tables.write_csv(tables.filled(answers, dict.fromkeys(classes, 0)), job.public / SAMPLE)
+        tables.write_csv(answers.assign(**dict.fromkeys(classes, 0)), job.public / SAMPLE)
     tables.write_csv(answers, job.private / "test.csv")
     placing.place(job, [(path, job.public / path.name) for path in published if path.is_file()])
     folders = [path for path in published if path.is_dir()]

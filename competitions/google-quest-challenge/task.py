@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mlebench_console.competitions.kit import checks, splits, tables
+from mlebench_console.competitions.kit import checks, splits
 from mlebench_console.competitions.kit.metrics.regression import spearman
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.task import Grading, Preparation
@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
     if (test[targets].nunique() <= 1).any():
         raise job.unexpected("train.csv", "a rating is the same in all test rows")
     answers = test[["qa_id", *targets]]
-    sample = tables.filled(answers[["qa_id"]], dict.fromkeys(targets, 0.0))
+    sample = answers[["qa_id"]].assign(**dict.fromkeys(targets, 0.0))
     sample[targets] = np.linspace(0, 1, len(test))[:, None].repeat(len(targets), axis=1)
     labelled_table.write_parts(job, train, test, hidden=targets, sample=sample, answers=answers)
 

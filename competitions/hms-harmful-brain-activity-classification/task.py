@@ -33,7 +33,7 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test[shown], job.public / "test.csv")
     tables.write_csv(pd.concat([test[[key]], shares], axis=1), job.private / "gold_submission.csv")
-    sample = tables.filled(test[[key]], dict.fromkeys(VOTES, 1 / 6))
+    sample = test[[key]].assign(**dict.fromkeys(VOTES, 1 / 6))
     labelled_table.write_answers(job, test, sample)
     placing.place_tree(job, job.source("example_figures"), job.public / "example_figures")
     for kind, column in (("eegs", EEG), ("spectrograms", "spectrogram_id")):

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mlebench_console.competitions.kit import checks, metrics, tables
+from mlebench_console.competitions.kit import checks, metrics
 from mlebench_console.competitions.kit.checks.ids import pair_up
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.task import Grading, Preparation
@@ -30,7 +30,7 @@ def prepare(job: Preparation) -> None:
             raise job.unexpected(f"{name}.csv", "its ids are not those of test.csv")
     if set(map(str, raw["train"]["id"])) & set(test_ids):
         raise job.unexpected("train.csv", "an id of it is in test.csv too")
-    sample = tables.filled(raw["sample_submission"], dict.fromkeys(LABELS, 0.5))
+    sample = raw["sample_submission"].assign(**dict.fromkeys(LABELS, 0.5))
     labelled_table.write_parts(job, raw["train"], raw["test"], sample=sample, answers=raw["test_labels"])
 
 

@@ -12,7 +12,7 @@ def prepare(job: Preparation) -> None:
     train, test = labelled_table.divided(job, table)
     classes = job.competition.classes
     answers = test[["id"]].join(tables.one_hot(test["species"], classes))
-    sample = tables.filled(answers, dict.fromkeys(classes, 1 / len(classes)))
+    sample = answers.assign(**dict.fromkeys(classes, 1 / len(classes)))
     labelled_table.write_parts(job, train, test, hidden=["species"], sample=sample, answers=answers)
     images = {f"images/{id_}.jpg": job.public / "images" / f"{id_}.jpg" for id_ in table["id"]}
     archives.extract_as(job, job.source("images.zip"), images)

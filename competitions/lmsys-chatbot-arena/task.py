@@ -1,6 +1,5 @@
 """LMSYS Chatbot Arena: a row split of paired conversations, scored by log loss over who is preferred."""
 
-from mlebench_console.competitions.kit import tables
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.kit.tasks import graders
 from mlebench_console.competitions.task import Grading, Preparation
@@ -13,7 +12,7 @@ def prepare(job: Preparation) -> None:
     """Split the judged conversations; the models' names are withheld for the test part."""
     table = labelled_table.read(job, "train.csv", needs=["id", "prompt", "response_a", "response_b", *HIDDEN])
     train, test = labelled_table.divided(job, table)
-    sample = tables.filled(test[["id"]], dict.fromkeys(OUTCOMES, 1 / 3))
+    sample = test[["id"]].assign(**dict.fromkeys(OUTCOMES, 1 / 3))
     labelled_table.write_parts(job, train, test, hidden=HIDDEN, sample=sample)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mlebench_console.competitions.kit import checks, metrics, placing, tables
+from mlebench_console.competitions.kit import checks, metrics, placing
 from mlebench_console.competitions.kit.tables import labelled_table
 from mlebench_console.competitions.task import Grading, Preparation
 
@@ -18,7 +18,7 @@ def prepare(job: Preparation) -> None:
         ids = {old: f"{name}_{number}" for number, old in enumerate(rows["image_id"].unique())}
         parts[name] = rows.assign(image_id=rows["image_id"].map(ids))
         renamed |= ids
-    sample = tables.filled(parts["Test"], dict.fromkeys(STATES, 0.25))
+    sample = parts["Test"].assign(**dict.fromkeys(STATES, 0.25))
     labelled_table.write_parts(job, parts["Train"], parts["Test"], hidden=STATES, sample=sample)
     images, placed = job.source("images"), job.public / "images"
     placing.place(

@@ -22,7 +22,7 @@ def prepare(job: Preparation) -> None:
     patients = table["PatientID"] if job.corrected else None
     train, test = labelled_table.divided(job, table, patients)
     zeros = dict.fromkeys(_targets(job.corrected), 0)
-    sample = tables.filled(test[["StudyInstanceUID"]], zeros)
+    sample = test[["StudyInstanceUID"]].assign(**zeros)
     labelled_table.write_labels(job, train, test, sample=sample)
     traced = labelled_table.read(job, "train_annotations.csv", needs=["StudyInstanceUID", "label", "data"])
     traced = traced[traced["StudyInstanceUID"].isin(train["StudyInstanceUID"])]

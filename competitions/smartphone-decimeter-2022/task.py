@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mlebench_console.competitions.kit import checks, placing, splits, tables
+from mlebench_console.competitions.kit import checks, placing, splits
 from mlebench_console.competitions.kit.tables import labelled_table, pandas2
 from mlebench_console.competitions.raw import RawDataProblem, RawPath, walk
 from mlebench_console.competitions.task import Grading, Preparation
@@ -41,7 +41,7 @@ def prepare(job: Preparation) -> None:
             subject=job.competition.id,
         )
     answers = pd.concat(tracks)
-    sample = tables.filled(answers, dict(zip(PLACE, (37.904611315634504, -86.48107806249548), strict=True)))
+    sample = answers.assign(**dict(zip(PLACE, (37.904611315634504, -86.48107806249548), strict=True)))
     labelled_table.write_answers(job, answers, sample)
 
 

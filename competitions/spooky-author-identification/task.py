@@ -15,7 +15,7 @@ def prepare(job: Preparation) -> None:
     train, test = labelled_table.divided(job, table)
     answers = test[["id"]].join(tables.one_hot(test["author"], AUTHORS))
     labelled_table.write_parts(
-        job, train, test, hidden=["author"], sample=tables.filled(answers, PRIORS), answers=answers
+        job, train, test, hidden=["author"], sample=answers.assign(**PRIORS), answers=answers
     )
 
 

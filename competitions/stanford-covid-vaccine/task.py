@@ -37,7 +37,7 @@ def prepare(job: Preparation) -> None:
         train, test = molecules[~in_test], molecules[in_test]
     answers = _positions(job, test)
     tables.write_csv(answers, job.private / "test.csv", float_format="%.10f")
-    sample = tables.filled(answers[[ID, *TARGETS]], dict.fromkeys(TARGETS, 0.0))
+    sample = answers[[ID, *TARGETS]].assign(**dict.fromkeys(TARGETS, 0.0))
     tables.write_csv(sample, job.public / "sample_submission.csv", float_format="%.10f")
     columns = list(_read(job, "test.json", SHOWN).columns)
     unknown = [name for name in columns if name not in molecules]

@@ -9,7 +9,6 @@ import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -336,58 +335,47 @@ def numbers(
             dtype: refuse it, accept what `pandas.to_numeric` accepts, or what `float` accepts, which is more,
             such as "1_0", or only cells that are no texts, such as booleans beside missing cells.
     """
-    if not isinstance(columns, str):
-        columns_present(table, columns)
-        read = partial(
-            numbers,
-            table,
-            low=low,
-            high=high,
-            above=above,
-            missing_ok=missing_ok,
-            infinite_ok=infinite_ok,
-            ignored=ignored,
-            spelt=spelt,
-        )
-        return np.column_stack([read(name) for name in columns])
-    name = columns
-    columns_present(table, [name])
+    columns_present(table, [columns] if isinstance(columns, str) else columns)
     if not len(table):
         raise InvalidSubmission("The submission has a header and no rows.")
-    column: pd.Series[Any] = table[name]
     expected = _expected_number(low, high, above)
 
-    def refuse(bad: Flags, fault: str) -> None:
-        _refuse(bad, table[name], fault, expected)
+    def read(name: str) -> Numbers:
+        column: pd.Series[Any] = table[name]
 
-    if not pd.api.types.is_numeric_dtype(column):
-        converted = _converted(column, spelt)
-        refused = (converted.isna() & column.notna()).to_numpy()
+        def refuse(bad: Flags, fault: str) -> None:
+            _refuse(bad, table[name], fault, expected)
+
+        if not pd.api.types.is_numeric_dtype(column):
+            converted = _converted(column, spelt)
+            refused = (converted.isna() & column.notna()).to_numpy()
+            if ignored is not None:
+                refused = refused & ~ignored
+            if refused.any():
+                comma = _DECIMAL_COMMA.fullmatch(str(column.iloc[int(np.argmax(refused))]))
+                refuse(refused, "is not a number" + (" (decimals are written with a point)" if comma else ""))
+            if spelt == "refused" or (
+                spelt == "objects" and column.map(lambda cell: isinstance(cell, str)).any()
+            ):
+                largest = int(np.argmax(converted.abs().to_numpy(na_value=-1.0)))
+                fault = "is beyond what a column of numbers can hold"
+                raise InvalidCell(largest, name, column.iloc[largest], fault, expected)
+            column = converted
+        if pd.api.types.is_complex_dtype(column):
+            raise InvalidSubmission(f"{_label(name)} holds complex numbers; expected {expected}.")
+        values: Numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         if ignored is not None:
-            refused = refused & ~ignored
-        if refused.any():
-            comma = _DECIMAL_COMMA.fullmatch(str(column.iloc[int(np.argmax(refused))]))
-            refuse(refused, "is not a number" + (" (decimals are written with a point)" if comma else ""))
-        if spelt == "refused" or (
-            spelt == "objects" and column.map(lambda cell: isinstance(cell, str)).any()
-        ):
-            largest = int(np.argmax(converted.abs().to_numpy(na_value=-1.0)))
-            fault = "is beyond what a column of numbers can hold"
-            raise InvalidCell(largest, name, column.iloc[largest], fault, expected)
-        column = converted
-    if pd.api.types.is_complex_dtype(column):
-        raise InvalidSubmission(f"{_label(name)} holds complex numbers; expected {expected}.")
-    values: Numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if ignored is not None:
-        values = np.where(ignored, 0.0, values)
-    if not missing_ok:
-        refuse(np.isnan(values), "is not a number")
-    if not infinite_ok:
-        refuse(np.isinf(values), "is not finite")
-    refuse((values < low) | (values > high), "is out of range")
-    if above is not None:
-        refuse(values <= above, "is out of range")
-    return values
+            values = np.where(ignored, 0.0, values)
+        if not missing_ok:
+            refuse(np.isnan(values), "is not a number")
+        if not infinite_ok:
+            refuse(np.isinf(values), "is not finite")
+        refuse((values < low) | (values > high), "is out of range")
+        if above is not None:
+            refuse(values <= above, "is out of range")
+        return values
+
+    return read(columns) if isinstance(columns, str) else np.column_stack([read(name) for name in columns])
 
 
 def _expected_number(low: float, high: float, above: float | None) -> str:

@@ -163,8 +163,3 @@ def write_csv(
 def one_hot(labels: pd.Series, classes: Sequence[str]) -> pd.DataFrame:
     """Return one column of 0 and 1 per class."""
     return pd.DataFrame({name: (labels == name).astype("int64") for name in classes}, index=labels.index)
-
-
-def filled(table: pd.DataFrame, values: Mapping[str, float | str | bool]) -> pd.DataFrame:
-    """Return a copy with columns set to constants: present ones keep their place, new ones go to the end."""
-    return table.assign(**dict(values))

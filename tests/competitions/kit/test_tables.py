@@ -79,8 +79,3 @@ def test_one_hot_has_a_column_for_classes_that_do_not_occur() -> None:
     found = tables.one_hot(pd.Series(["b", "a"], index=[5, 3]), ["a", "b", "c"])
     assert found.to_dict("list") == {"a": [0, 1], "b": [1, 0], "c": [0, 0]}
     assert found.index.tolist() == [5, 3]
-
-
-def test_filling_keeps_the_order_of_columns() -> None:
-    found = tables.filled(pd.DataFrame({"a": [1], "b": [2]}), {"a": 0.5, "c": "x"})
-    assert found.to_dict("list") == {"a": [0.5], "b": [2], "c": ["x"]}
