@@ -75,7 +75,8 @@ class Preparation(_Job):
         public: the empty folder for what the agent sees.
         private: the empty folder for the answers.
         scratch: a folder for intermediate files, on the same file system, removed afterwards.
-        progress: hook that reports progress; it may raise to cancel.
+        progress: hook that reports progress; it may be called for every item, as it passes few reports on, and may
+            raise to cancel.
     """
 
     raw: RawPath

@@ -59,8 +59,7 @@ def _secret(job: Preparation, covers: Sequence[RawPath]) -> bytes:
     digest = hashlib.blake2b()
     for done, cover in enumerate(covers, start=1):
         digest.update(hashlib.blake2b(cover.read_bytes()).digest())
-        if done % 100 == 0:
-            job.progress("drawing the labels", done, len(covers))
+        job.progress("drawing the labels", done, len(covers))
     return digest.digest()
 
 

@@ -25,7 +25,6 @@ _WORKERS = 4
 _BATCH = 256
 _MAX_RATIO = 1100  # deflate cannot exceed 1032:1, so a member that claims more is false
 _BLOCK = 1 << 20
-_STEP = 1000
 _LOCAL = struct.Struct("<26x2H")  # a local header, which ends with the lengths of name and extra field
 _ENCRYPTED = 0x1
 _MODE = 0o100644 << 16
@@ -188,8 +187,7 @@ def repack(job: Preparation, path: RawPath, target: Path, names: Mapping[str, st
             made.seek(copy.header_offset)
             made.write(copy.FileHeader())
             _copy_packed(source, info, made)
-            if done % _STEP == 0 or done == len(pairs):
-                job.progress(target.name, done, len(pairs))
+            job.progress(target.name, done, len(pairs))
         made.seek(end)
         with zipfile.ZipFile(made, "w") as archive:  # writes the directory where the stream stands
             archive.filelist = copies

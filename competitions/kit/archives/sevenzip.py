@@ -20,8 +20,6 @@ from mlebench_console.foundation.problems import DataProblem
 if TYPE_CHECKING:
     import py7zr
 
-_STEP = 1000
-
 
 @contextmanager
 def opened(path: RawPath) -> Iterator[py7zr.SevenZipFile]:
@@ -86,9 +84,7 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
             if filename not in left:
                 raise DataProblem(f"{path} was refused", f"it contains {filename} twice")
             target = left.pop(filename)
-            done = len(targets) - len(left)
-            if done % _STEP == 0 or not left:
-                job.progress(path.name, done, len(targets))
+            job.progress(path.name, len(targets) - len(left), len(targets))
             return Writer(target)
 
     if targets:
@@ -140,8 +136,7 @@ def pack(
                 archive.write(content, name)
                 if content.is_file():
                     content.unlink()
-            if done % _STEP == 0 or done == len(files):
-                job.progress(target.name, done, len(files))
+            job.progress(target.name, done, len(files))
 
 
 def _expect(path: RawPath, names: Iterable[str]) -> None:

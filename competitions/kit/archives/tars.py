@@ -16,7 +16,6 @@ from mlebench_console.competitions.raw import RawDataProblem, RawPath, is_regula
 from mlebench_console.competitions.task import Preparation
 
 _BLOCK = 1 << 14  # tarfile copies its buffer at each read, so that larger blocks are slower
-_STEP = 1000
 _GZIP = b"\x1f\x8b"
 _FAULTS = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
 
@@ -63,7 +62,7 @@ def distribute(
                     shutil.copyfileobj(content, kept)
             else:
                 _add(writers[to.archive], to.name, member.size, content)
-            _report(job, source, len(destinations) - len(missing), len(destinations))
+            job.progress(source.name, len(destinations) - len(missing), len(destinations))
         for to, path in sorted(waiting, key=lambda pair: pair[0].name):
             with path.open("rb") as content:
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
@@ -87,7 +86,7 @@ def pack(job: Preparation, folder: RawPath, destinations: Mapping[str, Destinati
                 raise job.missing(path.name, path.parent)
             with path.open("rb") as content:
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
-            _report(job, folder, done, len(destinations))
+            job.progress(folder.name, done, len(destinations))
 
 
 def _writers(stack: ExitStack, destinations: Mapping[str, Destination]) -> dict[Path, tarfile.TarFile]:
@@ -95,11 +94,6 @@ def _writers(stack: ExitStack, destinations: Mapping[str, Destination]) -> dict[
     for path in archives:
         path.parent.mkdir(parents=True, exist_ok=True)
     return {path: stack.enter_context(tarfile.open(path, "x")) for path in archives}
-
-
-def _report(job: Preparation, source: RawPath, done: int, total: int) -> None:
-    if done % _STEP == 0 or done == total:
-        job.progress(source.name, done, total)
 
 
 def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> None:

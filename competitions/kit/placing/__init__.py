@@ -76,8 +76,7 @@ def move(job: Preparation, pairs: Iterable[tuple[Path, Path]], what: str = "file
         with source.open("rb", buffering=0) as reader, target.open("wb", buffering=0) as writer:
             _copy(reader, writer)
         source.unlink()
-        if done % _BATCH == 0 or done == len(ordered):
-            job.progress(what, done, len(ordered))
+        job.progress(what, done, len(ordered))
 
 
 def _workers(source: RawPath, *, waited: bool) -> int:

@@ -16,7 +16,6 @@ from mlebench_console.competitions.task import Preparation
 from mlebench_console.foundation.threads import in_threads
 
 _WORKERS = 4
-_STEP = 256
 
 
 def same_content(job: Preparation, paths: Sequence[RawPath]) -> npt.NDArray[np.intp]:
@@ -53,8 +52,7 @@ def _digests(job: Preparation, paths: Sequence[RawPath]) -> list[str]:
     try:
         for digest in in_threads(_digest, paths, _WORKERS):
             digests.append(digest)
-            if len(digests) % _STEP == 0 or len(digests) == len(paths):
-                job.progress("comparing files", len(digests), len(paths))
+            job.progress("comparing files", len(digests), len(paths))
     except FileNotFoundError as error:
         raise _missing(job, error) from error
     return digests
