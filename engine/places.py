@@ -90,8 +90,12 @@ def shared_folder(places: Places) -> Path | None:
     configured = _configured_runs(places)
     if configured is None:
         return None
-    identity = hashlib.sha256(f"{socket.gethostname()}:{places.state_dir}".encode()).hexdigest()[:8]
-    return configured / f"{places.state_dir.name}-{identity}"
+    return configured / f"{places.state_dir.name}-{identity_of(places.state_dir)}"
+
+
+def identity_of(state_dir: Path) -> str:
+    """Return digits that no other state has, on this or another host."""
+    return hashlib.sha256(f"{socket.gethostname()}:{state_dir}".encode()).hexdigest()[:8]
 
 
 def images_folder(places: Places) -> Path:

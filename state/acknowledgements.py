@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import CauseReviewed, EventKind
@@ -17,12 +19,7 @@ def all_acknowledgements(database: Database) -> dict[str, Acknowledgement]:
 def acknowledge(database: Database, made: Acknowledgement, *, sweep_id: str | None = None) -> None:
     """Store an acknowledgement, replacing an earlier one of the same key, with an event."""
     with database.transaction():
-        values = ("key", "text", "author", "at", "reason", "until")
-        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-        database.execute(
-            f"INSERT OR REPLACE INTO acknowledgements ({names}) VALUES ({marks})",
-            {name: getattr(made, name) for name in values},
-        )
+        database.insert("acknowledgements", asdict(made), or_replace=True)
         is_snoozed = made.until is not None
         kind = EventKind.CAUSE_SNOOZED if is_snoozed else EventKind.CAUSE_ACKNOWLEDGED
         what = "snoozed" if is_snoozed else "acknowledged"

@@ -93,11 +93,14 @@ class Database:
         with self._explained():
             self._connection.executemany(sql, values)
 
-    def insert(self, table: str, values: Mapping[str, Any], *, or_ignore: bool = False) -> int:
-        """Add a row and return its number; with `or_ignore` an existing row with the same key is kept."""
+    def insert(
+        self, table: str, values: Mapping[str, Any], *, or_ignore: bool = False, or_replace: bool = False
+    ) -> int:
+        """Add a row and return its number; an existing row with the same key is kept, replaced, or an error."""
         names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-        verb = "INSERT OR IGNORE" if or_ignore else "INSERT"
-        return int(self.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", values).lastrowid or 0)
+        conflict = " OR IGNORE" if or_ignore else " OR REPLACE" if or_replace else ""
+        sql = f"INSERT{conflict} INTO {table} ({names}) VALUES ({marks})"
+        return int(self.execute(sql, values).lastrowid or 0)
 
     def update(self, table: str, row_id: int | str, **values: Any) -> None:
         """Change columns of the row with this id."""

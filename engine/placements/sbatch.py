@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import shlex
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlebench_console.engine.placements.commands import output_option
+from mlebench_console.engine.places import identity_of
 from mlebench_console.engine.settings import SlurmProfile, slurm_profiles
 from mlebench_console.environment.container import output
 from mlebench_console.environment.runner import protocol
@@ -84,8 +83,7 @@ def runtime_on_nodes(wanted: str) -> str:
 
 def job_prefix(state_dir: Path) -> str:
     """Return the prefix of the names of all jobs of a state, which no other state's jobs have."""
-    identity = hashlib.sha256(f"{socket.gethostname()}:{state_dir}".encode()).hexdigest()[:8]
-    return f"mlebench-{identity}-"
+    return f"mlebench-{identity_of(state_dir)}-"
 
 
 def job_seconds(conditions: RunConditions, profile: SlurmProfile, staging_seconds: float) -> float:

@@ -497,10 +497,11 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
     if not missing:
         whose = spec.competitions[0] if count == 1 else f"all {count} competitions"
         yield Check(Health.OK, f"the data of {whose} are prepared")
-        folders = {
-            name: dataset_folder(registry.get(name), places.data_dir, edition) for name in spec.competitions
-        }
-        demo = tuple(name for name, folder in folders.items() if is_demo(folder))
+        demo = tuple(
+            name
+            for name in spec.competitions
+            if is_demo(dataset_folder(registry.get(name), places.data_dir, edition))
+        )
         if demo:
             text = f"{len(demo)} of {count} datasets are demo data, which give no results: {_named(demo)}"
             yield Check(Health.WARN, text)

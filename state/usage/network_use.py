@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 from mlebench_console.state.database import Database
 
@@ -19,16 +19,11 @@ class NetworkUse:
     received_bytes: int
 
 
-_NAMES = tuple(field.name for field in fields(NetworkUse))
-
-
 def set_use(database: Database, uses: Sequence[NetworkUse]) -> None:
     """Store the traffic of an attempt so far."""
-    names, marks = ", ".join(_NAMES), ", ".join(f":{name}" for name in _NAMES)
     with database.transaction():
-        database.execute_many(
-            f"INSERT OR REPLACE INTO network_use ({names}) VALUES ({marks})", [asdict(use) for use in uses]
-        )
+        for use in uses:
+            database.insert("network_use", asdict(use), or_replace=True)
 
 
 def of_run(database: Database, run_id: int) -> list[NetworkUse]:
