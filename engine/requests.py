@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 from mlebench_console.competitions.model import Edition
 from mlebench_console.foundation.conditions import Budget
@@ -25,9 +25,10 @@ from mlebench_console.state.usage.budgets import BudgetScope
 _KINDS: dict[str, type[Request]] = {}
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request for a change; `kind` names its class in the state.
+    """A request for a change; `kind` names its class in the state, and its fields are the arguments.
 
     Attributes:
         can_be_undone: whether consoles let it wait for some seconds, in which it can be withdrawn.
@@ -37,8 +38,9 @@ class Request:
     can_be_undone: ClassVar[bool] = False
 
     def __init_subclass__(cls, kind: str = "") -> None:
-        """Register the class of a kind; a class without one holds what its subclasses share."""
+        """Make a subclass a record, and register it by its kind; one without a kind holds what its subclasses share."""
         super().__init_subclass__()
+        dataclass(frozen=True, kw_only=True)(cls)
         if kind:
             cls.kind = kind
             _KINDS[kind] = cls
@@ -116,7 +118,6 @@ Handlers = Mapping[type[Request], Handler]
 # Sweeps
 
 
-@dataclass(frozen=True, kw_only=True)
 class LaunchSweep(Request, kind="sweep.launch"):
     """Launch a sweep.
 
@@ -142,7 +143,6 @@ class LaunchSweep(Request, kind="sweep.launch"):
         return len(self.spec.competitions) * self.spec.seeds
 
 
-@dataclass(frozen=True, kw_only=True)
 class ImportSweep(Request, kind="sweep.import"):
     """Make a sweep of copied run groups.
 
@@ -159,7 +159,6 @@ class ImportSweep(Request, kind="sweep.import"):
     experiment: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
 class SweepRequest(Request):
     """A request about an existing sweep."""
 
@@ -184,42 +183,36 @@ class StopSweep(SweepRequest, kind="sweep.stop"):
         return f"stopping {self.sweep_id}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class SetConcurrency(SweepRequest, kind="sweep.concurrency"):
     """Set how many runs of a sweep may be live at once."""
 
     value: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class SetPriority(SweepRequest, kind="sweep.priority"):
     """Set the priority of a sweep; higher goes first."""
 
     value: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class RemoveSweep(SweepRequest, kind="sweep.remove"):
     """Remove a sweep with its files; with results, or a part in an experiment, only `with_results`."""
 
     with_results: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnnotateSweep(SweepRequest, kind="sweep.annotate"):
     """Change the note and tags of a sweep."""
 
     change: Annotation
 
 
-@dataclass(frozen=True, kw_only=True)
 class AssignExperiment(SweepRequest, kind="experiment.assign"):
     """Make a sweep part of an experiment."""
 
     experiment_id: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class SetBudget(Request, kind="budget.set"):
     """Change a shared budget: an omitted limit stays, 0 removes it.
 
@@ -249,7 +242,6 @@ class ChosenRun:
     reroll: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunsRequest(Request):
     """A request about runs, refused if one of them has had another attempt since the operator saw it."""
 
@@ -280,7 +272,6 @@ class RegradeRuns(RunsRequest, kind="run.regrade"):
     """Retry the failed grading of runs at once."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassifyRuns(RunsRequest, kind="run.classify"):
     """Correct the failure class of failed runs."""
 
@@ -288,7 +279,6 @@ class ClassifyRuns(RunsRequest, kind="run.classify"):
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnnotateRuns(Request, kind="run.annotate"):
     """Change the notes and tags of runs."""
 
@@ -299,7 +289,6 @@ class AnnotateRuns(Request, kind="run.annotate"):
 # Datasets
 
 
-@dataclass(frozen=True, kw_only=True)
 class DatasetsRequest(Request):
     """A request about datasets."""
 
@@ -307,7 +296,6 @@ class DatasetsRequest(Request):
     edition: Edition = "v1"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrepareDatasets(DatasetsRequest, kind="dataset.prepare"):
     """Download and prepare datasets.
 
@@ -330,21 +318,18 @@ class StopDatasets(DatasetsRequest, kind="dataset.stop"):
     """Stop preparing or verifying datasets."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class VerifyDatasets(DatasetsRequest, kind="dataset.verify"):
     """Compare prepared datasets with their manifests."""
 
     verification: VerificationKind = VerificationKind.QUICK
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrioritizeDatasets(DatasetsRequest, kind="dataset.priority"):
     """Set the priority of waiting datasets."""
 
     value: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class PruneDatasets(DatasetsRequest, kind="dataset.prune"):
     """Remove parts of datasets from the disk.
 
@@ -359,7 +344,6 @@ class PruneDatasets(DatasetsRequest, kind="dataset.prune"):
 # Images
 
 
-@dataclass(frozen=True, kw_only=True)
 class BuildImages(Request, kind="image.build"):
     """Build images.
 
@@ -397,14 +381,12 @@ class NewResults:
     layer: Layer
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecordIntegrity(Request, kind="integrity.record"):
     """Take the results of detectors into the state."""
 
     results: tuple[NewResults, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReviewFinding(Request, kind="integrity.review"):
     """Record a person's review of a finding.
 
@@ -419,7 +401,6 @@ class ReviewFinding(Request, kind="integrity.review"):
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class AcknowledgeCause(Request, kind="cause.acknowledge"):
     """Hide something that needs a person.
 
@@ -436,7 +417,6 @@ class AcknowledgeCause(Request, kind="cause.acknowledge"):
     seconds: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class WithdrawAcknowledgement(Request, kind="cause.take_back"):
     """Show again what was acknowledged."""
 
