@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +20,12 @@ from mlebench_console.foundation.conditions import Amounts, Budget
 from mlebench_console.foundation.problems import DataProblem
 
 SILENCE_SECONDS = 600.0  # a killed engine may have been started again by then
-_USUAL_OUTPUT_TOKENS = 4096  # reserved for a call that states no limit
+# For calls that state no limit of their answer, in a run with a budget of tokens or money.
+_LONGEST_OUTPUT_TOKENS = 131_072  # no model's answer is longer: where so much is left, no limit is set
+_SET_OUTPUT_TOKENS = (
+    16_384  # providers refuse limits above those of their models, and nearly all accept this one
+)
+_LEAST_OUTPUT_TOKENS = 256
 
 
 class OverBudget(RefusedCall):
@@ -104,8 +110,8 @@ def _amount(model: str, usage: TokenUsage, service_tier: str, prices: PriceTable
 class Ledger:
     """Enforces the budget of one attempt, and refuses calls when a budget that it shares is used up.
 
-    A call is admitted while the sum of what is spent, what is reserved for calls under way and its own prompt
-    fits. So only the answer of the last call can exceed the attempt's own budget.
+    A call is admitted if the most that it may use fits beside what is spent and what is reserved for calls under
+    way. So the attempt's own budget is exceeded at most by the error of estimated prompts.
     """
 
     def __init__(self, budget: Budget, prices: PriceTable, notices: NoticeReader | None = None) -> None:
@@ -132,9 +138,21 @@ class Ledger:
         input_characters: int,
         most_output: int | None,
         *,
+        answers: int = 1,
         service_tier: str = "",
-    ) -> None:
+    ) -> int | None:
         """Reserve the most that a call may cost.
+
+        Args:
+            call_id: its id, until it ends.
+            model: the requested model.
+            input_characters: the length of its prompt.
+            most_output: the limit of each of its answers; None if it states none.
+            answers: how many it requests.
+            service_tier: the tier that it requests.
+
+        Returns:
+            The limit to set for each answer; None where the call may be sent as it is.
 
         Raises:
             OverBudget: it does not fit, or its price is unknown.
@@ -151,13 +169,38 @@ class Ledger:
             raise OverBudget(text)
         if notice is not None and notice.used_up:
             raise OverBudget(f"the budget of {notice.used_up} is used up", is_shared=True)
-        taken = self._spent
-        for amount in self._reserved.values():
-            taken += amount
+        taken = sum(self._reserved.values(), self._spent)
         least = taken + _amount(model, prompt, service_tier, self._prices)
         if not least.fits(self._budget):
             limits = self._budget.exceeded_by(least)
             raise OverBudget(f"the budget of this run is used up: {limits.in_words()}")
-        output = _USUAL_OUTPUT_TOKENS if most_output is None else max(0, most_output)
-        usage = TokenUsage(input_tokens=prompt_tokens, output_tokens=output)
-        self._reserved[call_id] = _amount(model, usage, service_tier, self._prices)
+
+        def reserved(output_tokens: int) -> Amounts:
+            usage = TokenUsage(input_tokens=prompt_tokens, output_tokens=output_tokens)
+            return _amount(model, usage, service_tier, self._prices)
+
+        limit = None
+        if most_output is None:
+            price = (reserved(_LONGEST_OUTPUT_TOKENS).usd - reserved(0).usd) / _LONGEST_OUTPUT_TOKENS
+            most_output = int(min(self._output_left(least, price) / answers, _LONGEST_OUTPUT_TOKENS))
+            if most_output < _LONGEST_OUTPUT_TOKENS:
+                limit = most_output = min(most_output, _SET_OUTPUT_TOKENS)
+        most = reserved(answers * most_output)
+        is_too_short = limit is not None and limit < _LEAST_OUTPUT_TOKENS
+        if is_too_short or not (taken + most).fits(self._budget):
+            raise OverBudget(
+                "the budget of this run does not cover the most that this call may use, a prompt of about"
+                f" {prompt_tokens:,} tokens and {answers:,} x {most_output:,} tokens of answers: of it"
+                f" {self._budget.in_words(taken)} are used, or reserved for calls under way"
+            )
+        self._reserved[call_id] = most
+        return limit
+
+    def _output_left(self, used: Amounts, price: float) -> float:
+        """Return how many tokens of answers, each at a price in dollars, the attempt's budget still covers."""
+        left = math.inf
+        if self._budget.tokens is not None:
+            left = self._budget.tokens - used.tokens
+        if self._budget.usd is not None and price:
+            left = min(left, (self._budget.usd - used.usd) / price - 1)  # one less, for errors of rounding
+        return max(0.0, left)

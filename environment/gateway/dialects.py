@@ -17,6 +17,8 @@ import msgspec
 
 Json = dict[str, Any]
 
+CHARACTERS_PER_TOKEN = 4  # as in English, where tokens are only estimated
+
 
 class Dialect(StrEnum):
     """A provider's API."""
@@ -86,7 +88,8 @@ class CheckedCall:
         content: the body, encoded again from the checked values; empty where it has none.
         asks_usage: whether the gateway requests usage that the agent did not, and must remove it from the answer.
         input_characters: the length of all texts, for an estimate where usage is not reported.
-        most_output_tokens: the agent's limit of the answer; None without a limit.
+        answers: how many answers it requests at once.
+        most_output_tokens: the limit of each answer; None where the call states none that all providers would obey.
         service_tier: the tier that the agent requests, in the provider's word.
     """
 
@@ -97,6 +100,7 @@ class CheckedCall:
     content: bytes = b""
     asks_usage: bool = False
     input_characters: int = 0
+    answers: int = 1
     most_output_tokens: int | None = None
     service_tier: str = ""
 
@@ -200,6 +204,15 @@ _WEB_RESULTS = frozenset(
         *("url_citation", "web_fetch_result", "web_fetch_tool_result"),
     }
 )
+# The fields by which an API limits an answer; the gateway sets the first.
+_OUTPUT_LIMITS: dict[Api, tuple[str, ...]] = {
+    Api.CHAT: ("max_completion_tokens", "max_tokens"),
+    Api.RESPONSES: ("max_output_tokens",),
+    Api.COMPLETIONS: ("max_tokens",),
+    Api.MESSAGES: ("max_tokens",),
+    Api.GENERATE: ("maxOutputTokens", "max_output_tokens"),
+}
+_ANSWER_COUNTS = ("n", "best_of", "candidateCount", "candidate_count")
 _ADDRESS = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]{0,20}://")
 _MAX_DEPTH = 100
 
@@ -270,7 +283,8 @@ def checked_request(
         content=written,
         asks_usage=asks_usage,
         input_characters=characters,
-        most_output_tokens=_most_output(body),
+        answers=_answers(call.api, body),
+        most_output_tokens=_most_output(call.api, body),
         service_tier=_service(body),
     )
 
@@ -285,7 +299,8 @@ def _check_body(api: Api, body: Json, model: str, grants: frozenset[Grant]) -> i
     for tool in _tools(body):
         _check_tool(api, tool, grants)
     contents = {name: value for name, value in body.items() if name not in _SETTINGS}
-    return _check_content(contents, grants, 0)
+    settings = sum(len(msgspec.json.encode(body[name])) for name in _SETTINGS if name in body)
+    return _check_content(contents, grants, 0) + settings
 
 
 def _service(answer: Json) -> str:
@@ -301,12 +316,49 @@ def _wants_usage(body: Json) -> bool:
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
-def _most_output(body: Json) -> int | None:
-    config = body.get("generationConfig") or body.get("generation_config")
-    places = (body, config if isinstance(config, dict) else {})
-    names = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxOutputTokens")
-    found = [place[name] for place in places for name in names if isinstance(place.get(name), int)]
-    return min(found, default=None)
+def limited(call: CheckedCall, most_output_tokens: int) -> CheckedCall:
+    """Return a call with a limit for each of its answers, in the field of its API and in no other."""
+    body = msgspec.json.decode(call.content, type=Json)
+    place = body
+    if call.api is Api.GENERATE:
+        place = body["generationConfig"] = _generation_config(body)
+        body.pop("generation_config", None)
+    names = _OUTPUT_LIMITS[call.api]
+    for name in names:
+        place.pop(name, None)
+    place[names[0]] = most_output_tokens
+    return replace(call, content=msgspec.json.encode(body), most_output_tokens=most_output_tokens)
+
+
+def _generation_config(body: Json) -> Json:
+    """Return Gemini's settings of the answer, which may have either of two names."""
+    found = (body.get("generation_config"), body.get("generationConfig"))
+    return {name: value for place in found if isinstance(place, dict) for name, value in place.items()}
+
+
+def _most_output(api: Api, body: Json) -> int | None:
+    """Return the limit of each answer, the greatest of several; None if one is missing or may be read differently."""
+    names = _OUTPUT_LIMITS.get(api)
+    if names is None:
+        return 0
+    place = _generation_config(body) if api is Api.GENERATE else body
+    given = [place[name] for name in names if place.get(name) is not None]
+    return max(given, default=None) if all(_is_positive(value) for value in given) else None
+
+
+def _answers(api: Api, body: Json) -> int:
+    """Return how many answers a call requests: for each of its prompts as many as it asks for."""
+    place = {**body, **_generation_config(body)}
+    given = [place[name] for name in _ANSWER_COUNTS if place.get(name) is not None]
+    if not all(_is_positive(value) for value in given):
+        raise RefusedCall("the number of answers is not a positive whole number")
+    prompts = body.get("prompt") if api is Api.COMPLETIONS else None
+    several = isinstance(prompts, list) and bool(prompts) and isinstance(prompts[0], str | list)
+    return max(given, default=1) * (len(prompts) if several and isinstance(prompts, list) else 1)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _refuse(what: str, grant: Grant | None, grants: frozenset[Grant]) -> None:
@@ -364,7 +416,7 @@ def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
     if isinstance(value, list):
         return sum(_check_content(item, grants, depth + 1) for item in value)
     if not isinstance(value, dict):
-        return 0
+        return CHARACTERS_PER_TOKEN if isinstance(value, int) else 0  # prompts may be numbers of tokens
     characters = 0
     if value.get("type") in _WEB_RESULTS and Grant.WEB_SEARCH in grants:
         return len(msgspec.json.encode(value))

@@ -12,14 +12,13 @@ from typing import Any
 
 import msgspec
 
-from mlebench_console.environment.gateway.dialects import TokenUsage
+from mlebench_console.environment.gateway.dialects import CHARACTERS_PER_TOKEN, TokenUsage
 from mlebench_console.environment.gateway.orders import GATEWAY_LOCK, MODEL_CALLS, OPEN_CALLS
 from mlebench_console.foundation import jsonlines, locks
 
 # Caps on what an agent can write without a provider being paid, which a budget would limit.
 MOST_REFUSALS = 1000
 MOST_BYTES = 256 << 20
-_CHARACTERS_PER_TOKEN = 4
 _MOST_TOKENS = 1 << 40  # of one call: far more than any model accepts
 
 
@@ -132,7 +131,7 @@ def from_line(line: dict[str, Any]) -> ModelCall | None:
 
 def estimated_tokens(characters: int) -> int:
     """Estimate tokens from characters, four characters to a token, as in English."""
-    return -(-characters // _CHARACTERS_PER_TOKEN)
+    return -(-characters // CHARACTERS_PER_TOKEN)
 
 
 class Journal:

@@ -337,13 +337,16 @@ class Gateway:
         if call.sent.api is Api.UNCOUNTED:
             return
         sent = call.sent
-        self._ledger.admit(
+        limit = self._ledger.admit(
             call.id,
             sent.model,
             sent.input_characters,
             sent.most_output_tokens,
+            answers=sent.answers,
             service_tier=sent.service_tier,
         )
+        if limit is not None:
+            call.sent = dialects.limited(sent, limit)
         try:
             await self._take_turn(call)
         except asyncio.CancelledError:
@@ -366,8 +369,8 @@ class Gateway:
         if rate is None:
             return
         most = call.sent.most_output_tokens
-        output = _USUAL_OUTPUT_TOKENS if most is None else max(0, most)
-        call.taken = estimated_tokens(call.sent.input_characters) + output
+        output = _USUAL_OUTPUT_TOKENS if most is None else most
+        call.taken = estimated_tokens(call.sent.input_characters) + call.sent.answers * output
         turn = self._turns[call.provider.name]
         if turn.locked():
             self._record_waiting(call)

@@ -17,6 +17,13 @@ from aiohttp import web
 KEY = "real-key"
 PIECES = ("Hel", "lo, ", "wor", "ld")
 TEXT = "".join(PIECES)
+GREEDY_INPUT = 10
+_LIMITS = {
+    "/chat/completions": ("max_completion_tokens", "max_tokens"),
+    "/responses": ("max_output_tokens",),
+    "/messages": ("max_tokens",),
+    "enerateContent": ("maxOutputTokens",),
+}
 TOOL, ARGUMENTS = "weather", {"city": "Oslo"}
 
 CHAT_USAGE = {
@@ -105,6 +112,8 @@ class Provider:
             return web.json_response({"error": {"message": "overloaded"}}, status=503)
         if model == "elsewhere":
             raise web.HTTPTemporaryRedirect("http://127.0.0.1:1/v1/chat/completions")
+        if model == "greedy":
+            return await self._use_all(request, body, stream=stream)
         usage = model != "no-usage"
         make = self._stream if stream else self._whole
         if path.endswith("/chat/completions"):
@@ -125,6 +134,19 @@ class Provider:
             }
             return web.json_response(answer)
         return web.json_response({"input_tokens": 12, "totalTokens": 12})
+
+    async def _use_all(self, request: web.Request, body: Any, *, stream: bool) -> web.StreamResponse:
+        """Use all that a call permits, 20,000 tokens for an answer without a limit, in no time but at once."""
+        await asyncio.sleep(0.1)
+        names = next(names for end, names in _LIMITS.items() if request.path.endswith(end))
+        place = body.get("generationConfig") or {} if "enerateContent" in request.path else body
+        limit = next((place[name] for name in names if place.get(name)), 0)
+        output = body.get("n", 1) * (limit if limit > 0 else 20_000)
+        used = {"input_tokens": GREEDY_INPUT, "output_tokens": output}
+        answer = {"model": "greedy", "stop_reason": "length", "usage": used}
+        if stream:
+            return web.Response(body=event(answer), content_type="text/event-stream")
+        return web.json_response(answer)
 
     async def _whole(
         self, request: web.Request, model: str, answer: dict[str, Any], events: list[bytes]

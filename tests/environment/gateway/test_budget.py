@@ -53,6 +53,8 @@ def test_money_is_counted_by_the_prices_and_not_without_one() -> None:
     ledger = Ledger(Budget(usd=1.0), PRICES)
     ledger.add(ended(1, HALF))
     ledger.admit("2", "dear", 40, 1000)
+    with pytest.raises(OverBudget, match="does not cover the most that this call may use"):
+        ledger.admit("3", "dear", 40, 49_000)
     ledger.add(ended(2, HALF))
     with pytest.raises(OverBudget, match="USD"):
         ledger.admit("3", "dear", 40, 1000)
@@ -170,3 +172,37 @@ def test_a_service_without_a_price_fits_no_budget_in_money_and_others_count_by_t
     ledger.add(replace(ended(2, TokenUsage(input_tokens=20_001)), service_tier="unheard-of"))
     with pytest.raises(OverBudget, match="USD"):
         ledger.admit("3", "dear", 40, 10)
+
+
+def test_a_call_is_sent_only_if_all_its_answers_fit_beside_what_is_reserved() -> None:
+    ledger = Ledger(Budget(tokens=5000), PRICES)
+    ledger.admit("1", "dear", 4, 16, answers=128)
+    ledger.admit("2", "dear", 4, 16, answers=128)
+    with pytest.raises(OverBudget, match="128 x 16 tokens of answers: of it 4,098 of 5,000 tokens are used"):
+        ledger.admit("3", "dear", 4, 16, answers=128)
+    ledger.release("1")
+    ledger.admit("3", "dear", 4, 16, answers=128)
+
+
+@pytest.mark.parametrize(
+    ("budget", "answers", "limit"),
+    [
+        (Budget(), 1, None),
+        (Budget(calls=1), 1, None),
+        (Budget(tokens=1_001), 1, 1000),
+        (Budget(tokens=1_001), 3, 333),
+        (Budget(tokens=257), 1, 256),
+        (Budget(tokens=100_000), 1, 16_384),
+        (Budget(tokens=131_073), 1, None),
+        (Budget(usd=0.01), 1, 998),
+        (Budget(tokens=600, usd=0.01), 1, 599),
+    ],
+)
+def test_a_call_without_a_limit_gets_what_is_left(budget: Budget, answers: int, limit: int | None) -> None:
+    assert Ledger(budget, PRICES).admit("1", "dear", 4, None, answers=answers) == limit
+
+
+@pytest.mark.parametrize(("tokens", "answers"), [(256, 1), (1000, 4)])
+def test_a_call_without_a_limit_is_refused_where_too_little_is_left(tokens: int, answers: int) -> None:
+    with pytest.raises(OverBudget):
+        Ledger(Budget(tokens=tokens), PRICES).admit("1", "dear", 4, None, answers=answers)

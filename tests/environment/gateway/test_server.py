@@ -22,7 +22,7 @@ from mlebench_console.environment.gateway import records
 from mlebench_console.environment.gateway.budget import SILENCE_SECONDS, Ledger, NoticeReader
 from mlebench_console.environment.gateway.dialects import Grant, TokenUsage
 from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
-from mlebench_console.environment.gateway.prices import price_table
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.rates import KeyRate
 from mlebench_console.environment.gateway.recording import RecordedCall, Recorder
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
@@ -32,7 +32,7 @@ from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.conditions import Budget
 from tests.clocks import HandClock
 from tests.environment.gateway import provider as loopback
-from tests.environment.gateway.provider import KEY, PIECES, TEXT, Provider
+from tests.environment.gateway.provider import GREEDY_INPUT, KEY, PIECES, TEXT, Provider
 
 TOKEN = "sk-mlebench-worthless"
 USAGE = TokenUsage(input_tokens=20, cached_tokens=5, output_tokens=9, reasoning_tokens=4)
@@ -100,7 +100,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             names = ("openai", "anthropic", "gemini")
             roots = {"openai": f"{there}/v1"}
             served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
-            ledger = Ledger(budget or Budget(), price_table({}), notices)
+            prices = price_table({"greedy": TokenPrice(10, 10)})
+            ledger = Ledger(budget or Budget(), prices, notices)
             journal = Journal(tmp_path, ledger.add)
             gateway = Gateway(
                 served,
@@ -580,6 +581,51 @@ async def test_a_used_up_budget_is_answered_as_the_provider_would(
         assert answer.headers["x-should-retry"] == "false"
     assert len(between.provider.asked) == 1
     assert [call.outcome for call in between.calls] == [CallOutcome.OK, CallOutcome.BUDGET]
+
+
+LIMITS: dict[str, dict[str, Any]] = {
+    "chat": {"max_completion_tokens": 20_000},
+    "responses": {"max_output_tokens": 20_000},
+    "messages": {"max_tokens": 20_000},
+    "generateContent": {"generationConfig": {"maxOutputTokens": 20_000}},
+}
+# Limits that a provider ignores, or reads otherwise than they were meant.
+NO_LIMITS: dict[str, list[dict[str, Any]]] = {
+    "chat": [{}, {"max_output_tokens": 1}, {"max_tokens": None}, {"max_tokens": 0}],
+    "responses": [{}, {"max_tokens": 1}],
+    "messages": [{"max_tokens": -1}, {"max_completion_tokens": 1}],
+    "generateContent": [{}, {"generation_config": {"max_output_tokens": 1e9}}, {"max_tokens": 1}],
+}
+
+
+@pytest.mark.parametrize("api", LIMITS)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("budget", [Budget(usd=1.0), Budget(tokens=100_000)])
+@pytest.mark.parametrize("states_limit", [True, False])
+async def test_calls_at_once_exceed_no_budget_by_more_than_their_prompts(
+    start: Start, api: str, stream: bool, budget: Budget, states_limit: bool
+) -> None:
+    between = await start(budget=budget)
+    path, body = asking(api, "greedy", stream=stream)
+    body.pop("max_tokens", None)
+    wanted = [LIMITS[api]] if states_limit else NO_LIMITS[api]
+    asked = [{**body, **wanted[number % len(wanted)]} for number in range(16)]
+    answers = await asyncio.gather(*(answered(between, path, each) for each in asked))
+    sent = [call for call in between.calls if call.outcome is CallOutcome.OK]
+    assert {status for status, _, _ in answers} == {200, 400 if api == "messages" else 429}
+    assert len(sent) >= 4
+    used = sum((call.usage.input_tokens or 0) + (call.usage.output_tokens or 0) for call in sent)
+    assert 80_000 < used <= 100_000 + len(sent) * GREEDY_INPUT
+
+
+async def test_a_call_for_several_answers_counts_them_all(start: Start) -> None:
+    between = await start(budget=Budget(tokens=5_000))
+    path, body = asking("chat", "greedy", stream=False)
+    many = {**body, "n": 128, "max_tokens": 16}
+    answers = await asyncio.gather(*(answered(between, path, many) for _ in range(100)))
+    assert sorted(status for status, _, _ in answers) == [200] * 2 + [429] * 98
+    async with between.post(path, {**body, "n": 128.0}) as answer:
+        assert answer.status == 400
 
 
 async def test_a_shared_budget_is_answered_alike_and_the_silence_of_the_engine_as_a_failing_server(
