@@ -7,7 +7,7 @@ A role says what a text means, such as an outcome; `console.tui.theme` has the s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -126,16 +126,22 @@ ASCII = Signs(
 
 @dataclass(frozen=True)
 class Drawing:
-    """What any drawing depends on besides what it draws and the room that it has.
+    """What any drawing depends on besides what it draws.
 
     Attributes:
         now: the moment for which it is drawn, in seconds since 1970.
         keys: returns the name of the first key of an action, given the action's id; a command has no keys.
+        width: how many cells a line has; 0 where nothing is laid out.
     """
 
     now: float
     signs: Signs = UNICODE
     keys: Callable[[str], str] = str
+    width: int = 0
+
+    def within(self, width: int) -> Drawing:
+        """Return the same for lines of another width."""
+        return replace(self, width=width)
 
 
 def better_arrow(thresholds: Thresholds, signs: Signs) -> str:

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from mlebench_console.console.app.suggestions import Suggestion, suggestions, typed_path
 from mlebench_console.console.fields import NounField
 from mlebench_console.console.roles import Drawing, Pieces
-from mlebench_console.console.tui.widgets.blocks import Content, wrapped
+from mlebench_console.console.tui.widgets.blocks import Block, wrapped
 from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.table import Table
@@ -183,7 +183,7 @@ class CommandLine(Widget):
         for shown in self.query("#candidates").results(Painted):
             shown.show(*self._lines())
 
-    def _lines(self) -> Iterator[Content]:
+    def _lines(self) -> Iterator[Block]:
         """Return the visible part of the list around the chosen suggestion, and the last problem."""
         signs, size = self.app.signs, self.screen.size
         room = max(2, min(_MOST_LINES, size.height // 2 - 2))

@@ -7,33 +7,28 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 
-from rich.cells import cell_len
 from textual.widget import Widget
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import REST, Columns, NounField
 from mlebench_console.console.nouns.outcomes import outcome_role
-from mlebench_console.console.pieces import (
-    Line,
-    beside,
-    cells_of,
-    cut,
-    fit,
-    fitting,
-    foreign,
-    heading,
-    spread,
-    width_of,
-)
+from mlebench_console.console.pieces import Line, beside, cells_of, fit
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.logs import FileScreen
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries
+from mlebench_console.console.tui.widgets.blocks import (
+    Block,
+    at_both_ends,
+    laid_out,
+    listing,
+    section,
+    wrapped,
+)
 from mlebench_console.console.tui.widgets.log_view import code_pieces, lexer_for
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.code import (
     DiffLine,
     FileChange,
@@ -54,6 +49,7 @@ from mlebench_console.foundation.problems import Problem
 # From this width on there is room for two columns of code with line numbers.
 _SIDE_BY_SIDE = 120
 _TAB = 4
+_INDENT: Piece = ("  ", "text")
 # The most lines for the problems of a comparison.
 _MOST_LINES = 3
 # The number of bytes read for the preview of a file below the list.
@@ -92,25 +88,27 @@ class CodeScreen(ListScreen):
 
     def redraw(self) -> None:
         """Draw the files."""
-        shown, found = self.line_list, self._found
-        code = CodeLines(shown.line_width, self.app.drawing)
+        shown, found, version = self.line_list, self._found, self._version
+        if version is None:
+            return
+        self.header.show(*_named(version, found.note if isinstance(found, VersionCode) else ""))
         if isinstance(found, Problem):
-            self.header.show(*(code.named(self._version, "") if self._version else ()))
             after = self.app.drawing.keys("code.after")
             hint = f"{after} goes to the submissions after it, and then to the code as it is now"
-            can = self._version is not None and self._version.neighbour(1) is not None
-            shown.show(list(code.problem(found, hint if can else found.next_step)))
+            can = version.neighbour(1) is not None
+            shown.show(
+                [
+                    wrapped(found.cause, "warn", _INDENT),
+                    wrapped(hint if can else found.next_step, "dim", _INDENT),
+                ]
+            )
         elif found is not None:
-            self.header.show(*code.named(found.version, found.note))
-            lines = code.files(found)
-            shown.show(lines)
-            if any(line.key == self._path for line in lines if line.selectable):
-                shown.put_cursor(self._path)
+            shown.show(_files(found))
+            if self._path is not None and shown.put_cursor(self._path):
                 self._path = None
-            shown.styles.height = min(len(lines), self.size.height * 9 // 20)
-        elif self._version is not None:
-            self.header.show(*code.named(self._version, ""))
-            shown.show([Line((("  reading the code", "dim"),))])
+            shown.styles.height = min(len(shown.lines), self.size.height * 9 // 20)
+        else:
+            shown.show([(("  reading the code", "dim"),)])
         self._read_preview()
         self._draw_preview()
 
@@ -135,11 +133,7 @@ class CodeScreen(ListScreen):
             self._preview, self._lines = (kept, found), ()
             self.in_background(partial(_first_lines, found, kept), self._take_preview, latest="preview")
 
-    def label_of(self, key: Key) -> str:
-        """Return the word for what a key would do now; empty if it would do nothing."""
-        return super().label_of(key) if self._can_do(key) else ""
-
-    def _can_do(self, key: Key) -> bool:
+    def can_do(self, key: Key) -> bool:
         """Return whether there is a file to open, or another submission."""
         version = self._version
         if key.id in ("code.before", "code.diff"):
@@ -153,13 +147,9 @@ class CodeScreen(ListScreen):
         self._draw_preview()
 
     def _draw_preview(self) -> None:
-        kept, preview, width = self._chosen(), self.query_one("#preview", Painted), self.size.width
-        if kept is None:
-            preview.show()
-            return
-        title = heading(foreign(kept.path, max(10, width - 12)).rstrip(), width, self.app.signs)
-        lines = self._lines[: self.size.height]
-        preview.show(title, *(cut(line, width - 1, self.app.signs.ellipsis) for line in lines))
+        kept = self._chosen()
+        shown: list[Block] = [] if kept is None else [section(kept.path), *self._lines[: self.size.height]]
+        self.query_one("#preview", Painted).show(*shown)
 
     def action_open(self) -> None:
         """Open the file under the cursor."""
@@ -201,12 +191,11 @@ class CodeScreen(ListScreen):
         self._wanted, self._found, self._version = wanted, None, None
         self.query_again()
 
-    def _take(self, found: Sequence[Version] | Problem) -> None:
-        if isinstance(found, Problem):
-            self._found = found
-        elif self._version is None or not self._version.is_as(found[0]):
+    def _take(self, found: Sequence[Version]) -> None:
+        if self._version is None or not self._version.is_as(found[0]):
             self._version = found[0]
-            self.in_background(partial(_read, found[0]), self._take_code, latest="code")
+            read = partial(code_of, found[0])
+            self.in_background(read, self._take_code, failed=self._take_code, latest="code")
 
     def _take_code(self, found: VersionCode | Problem) -> None:
         self._found = found
@@ -227,10 +216,11 @@ class DiffScreen(ListScreen):
         super().__init__()
         self._pair = (left, right)
         self._versions: tuple[Version, ...] = ()
-        self._found: VersionDifference | Problem | None = None
+        self._found: VersionDifference | None = None
         # Whether to draw the versions side by side; None: if there is room.
         self._beside: bool | None = None
         self._wrap = False
+        # The lines of the comparison, which are many, with what they were laid out for.
         self._drawn: tuple[object, list[Line]] = (None, [])
 
     def queries(self) -> Queries:
@@ -240,34 +230,27 @@ class DiffScreen(ListScreen):
     def redraw(self) -> None:
         """Draw the comparison; it is made once and not updated."""
         shown, found = self.line_list, self._found
-        width, signs = shown.line_width, self.app.signs
-        lines = CodeLines(width, self.app.drawing, wraps=self._wrap)
-        if isinstance(found, Problem):
-            self.header.show()
-            shown.show(list(lines.problem(found, found.next_step)))
-        elif found is None:
-            self.header.show(*lines.pair(self._versions) if self._versions else ())
-            shown.show([Line((("  comparing", "dim"),))])
-        else:
-            self.header.show(*lines.pair((found.left, found.right)), *lines.cautions(found))
-            beside = self._is_beside()
-            about = (id(found), width, beside, self._wrap, signs)
-            if self._drawn[0] != about:
-                self._drawn = (
-                    about,
-                    list(lines.differences(found, is_beside=beside)),
-                )
-            shown.show(self._drawn[1])
+        if found is None:
+            self.header.show(*_pair(self._versions))
+            shown.show([(("  comparing", "dim"),)])
+            return
+        cautions = (*found.problems, *found.notes)
+        self.header.show(
+            *_pair((found.left, found.right)),
+            *(wrapped(text, "warn", most=_MOST_LINES) for text in cautions),
+        )
+        width, drawing = shown.line_width, self.app.drawing
+        about = (id(found), width, self._is_beside(), self._wrap, drawing.signs)
+        if self._drawn[0] != about:
+            lines = CodeLines(wraps=self._wrap, is_beside=self._is_beside())
+            self._drawn = (about, laid_out(lines.differences(found), drawing.within(width)))
+        shown.show(self._drawn[1])
 
-    def label_of(self, key: Key) -> str:
-        """Return the word for what a key would do now; empty if it would do nothing."""
-        return super().label_of(key) if self._can_do(key) else ""
-
-    def _can_do(self, key: Key) -> bool:
+    def can_do(self, key: Key) -> bool:
         """Return whether files differ, for the keys that go to their lines."""
         found = self._found
         if key.id in ("diff.open", "diff.next", "diff.beside", "diff.wrap"):
-            return isinstance(found, VersionDifference) and bool(found.files)
+            return found is not None and bool(found.files)
         return True
 
     def toggled_on(self) -> Collection[str]:
@@ -318,10 +301,8 @@ class DiffScreen(ListScreen):
         self._versions, self._found = (), None
         self.query_again()
 
-    def _take(self, found: Sequence[Version] | Problem) -> None:
-        if isinstance(found, Problem):
-            self._found = found
-        elif not self._versions or not all(map(Version.is_as, self._versions, found)):
+    def _take(self, found: Sequence[Version]) -> None:
+        if not self._versions or not all(map(Version.is_as, self._versions, found)):
             self._versions = tuple(found)
             self.in_background(partial(compare, *found), self._take_difference, latest="diff")
 
@@ -332,13 +313,6 @@ class DiffScreen(ListScreen):
         self._found = found
         self.draw()
         self.refresh_frame()
-
-
-def _read(version: Version) -> VersionCode | Problem:
-    try:
-        return code_of(version)
-    except Problem as problem:
-        return problem
 
 
 def _is_of(key: object, kind: str) -> bool:
@@ -361,188 +335,134 @@ def _first_lines(code: VersionCode, kept: KeptFile) -> tuple[Pieces, ...]:
     return tuple(found)
 
 
+def _named(version: Version, note: str, sign: Pieces = ()) -> Iterator[Block]:
+    """Yield the name of a version behind a sign, with its score, and a note."""
+    handed_in = version.submission
+    right: list[Piece] = []
+    if handed_in is not None and handed_in.score is not None:
+        right.append((f"{wording.score(handed_in.score, 9)} ", "text"))
+    if handed_in is not None and handed_in.standing is not None:
+        right.append((f"{wording.OUTCOME_WORDS[handed_in.standing]} ", outcome_role(handed_in.standing)))
+    is_latest = version.attempt.number == version.run.attempts
+    attempt = "" if is_latest else f", attempt {version.attempt.number}"
+    what = f"submission {handed_in.sequence}, " if handed_in is not None else ""
+    title: Pieces = (
+        *sign,
+        (f" {what}run {version.run.id}{attempt}", "strong"),
+        (f" ({version.words})" if version.words else "", "accent"),
+    )
+    where = f"  {version.run.competition_id} s{version.run.seed}"
+    when = f", {wording.elapsed(handed_in.elapsed_seconds)} into the run" if handed_in is not None else ""
+    sweep, command = f", {version.run.sweep_id}", f", in commands {version.name}"
+    forms = (f"{where}{sweep}{when}{command}", f"{where}{sweep}{command}", f"{where}{sweep}", where)
+    yield at_both_ends([(*title, (form, "dim")) for form in forms], [tuple(right)])
+    if note:
+        yield ((f" {note}", "warn"),)
+
+
+def _pair(versions: Sequence[Version]) -> Iterator[Block]:
+    """Yield the names of two versions, one below the other, each with its sign."""
+    signs: tuple[Piece, ...] = ((" -", "bad"), (" +", "good"))
+    for sign, version in zip(signs, versions, strict=False):
+        yield from _named(version, "", (sign,))
+
+
+def _files(code: VersionCode) -> Iterator[Block]:
+    """Yield the files of a version, and those that were not kept."""
+    yield listing(_FILES, code.files, key=lambda each: each.path)
+    if not code.files:
+        yield (("  there is no code", "dim"),)
+    if code.left_out:
+        yield ()
+        yield section("not kept", f"{len(code.left_out) + code.more_left_out:,}")
+        yield listing(_LEFT_OUT, code.left_out, titles=False)
+
+
 @dataclass(frozen=True)
 class CodeLines:
-    """The code of versions and its differences as lines, drawn for a width.
+    """The differences of two versions as lines.
 
     Attributes:
         wraps: whether long lines are wrapped instead of cut.
+        is_beside: whether both versions are side by side.
     """
 
-    width: int
-    drawing: Drawing
     wraps: bool = False
+    is_beside: bool = False
 
-    def problem(self, problem: Problem, hint: str) -> Iterator[Line]:
-        """Return why there is no code, and what to do."""
-        what = problem.cause
-        parts: tuple[Piece, ...] = ((what, "warn"), (hint, "dim"))
-        for text, role in parts:
-            yield from (
-                Line(((f"  {part}", role),)) for part in cells_of(plain(text), max(20, self.width - 4))
-            )
-
-    def named(self, version: Version, note: str) -> tuple[Pieces, ...]:
-        """Return the name of a version, with its score."""
-        width = self.width
-        handed_in = version.submission
-        right: list[Piece] = []
-        if handed_in is not None and handed_in.score is not None:
-            right.append((f"{wording.score(handed_in.score, 9)} ", "text"))
-        if handed_in is not None and handed_in.standing is not None:
-            right.append((f"{wording.OUTCOME_WORDS[handed_in.standing]} ", outcome_role(handed_in.standing)))
-        attempt = (
-            f", attempt {version.attempt.number}" if version.attempt.number != version.run.attempts else ""
-        )
-        what = f"submission {handed_in.sequence}, " if handed_in is not None else ""
-        where = f"  {foreign(version.run.competition_id, 60).rstrip()} s{version.run.seed}"
-        when = f", {wording.elapsed(handed_in.elapsed_seconds)} into the run" if handed_in is not None else ""
-        title: Pieces = (
-            (f" {what}run {version.run.id}{attempt}", "strong"),
-            (f" ({version.words})" if version.words else "", "accent"),
-        )
-        room = max(20, width - width_of((*title, *right)) - 1)
-        forms: list[Pieces] = [
-            (
-                (
-                    f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}{when}, in commands {version.name}",
-                    "dim",
-                ),
-            ),
-            ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}, in commands {version.name}", "dim"),),
-            ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}", "dim"),),
-            ((fit(where, min(room, cell_len(where)), ellipsis=self.drawing.signs.ellipsis), "dim"),),
-        ]
-        lines: list[Pieces] = [spread((*title, *fitting(forms, room)), tuple(right), width)]
-        if note:
-            lines.append(((f" {foreign(note, width - 2).rstrip()}", "warn"),))
-        return tuple(lines)
-
-    def pair(self, versions: Sequence[Version]) -> tuple[Pieces, ...]:
-        """Name the two, one below the other, each with its sign."""
-        lines: list[Pieces] = []
-        for sign, role, version in zip("-+", ("bad", "good"), versions, strict=True):
-            (named, *_) = replace(self, width=self.width - 2).named(version, "")
-            drawn: Role = "bad" if role == "bad" else "good"
-            lines.append(((f" {sign}", drawn), *named))
-        return tuple(lines)
-
-    def cautions(self, found: VersionDifference) -> tuple[Pieces, ...]:
-        """Name the two, one below the other, each with its sign."""
-        room = max(20, self.width - 2)
-        return tuple(
-            ((f" {part}", "warn"),)
-            for text in (*found.problems, *found.notes)
-            for part in cells_of(foreign(text, _MOST_LINES * room).rstrip(), room)
-        )
-
-    def files(self, code: VersionCode) -> list[Line]:
-        """Return the problems and notes of a comparison."""
-        width, drawing = self.width, self.drawing
-        table = Table(_FILES, code.files, width, drawing)
-        lines = [table.heading(), *(table.line(each, key=each.path) for each in code.files)]
-        if not code.files:
-            lines.append(Line((("  there is no code", "dim"),)))
-        if code.left_out:
-            more = f"{len(code.left_out) + code.more_left_out:,}"
-            lines += [Line(), Line(heading("not kept", width, drawing.signs, note=more))]
-            missing = Table(_LEFT_OUT, code.left_out, width, drawing)
-            lines += [missing.line(each) for each in code.left_out]
-        return lines
-
-    def differences(self, found: VersionDifference, *, is_beside: bool) -> Iterator[Line]:
-        """Draw configuration, then files, then their lines."""
-        width, drawing = self.width, self.drawing
-        count = _differing(len(found.settings)) if found.settings else "the same"
-        yield Line(heading("configuration", width, drawing.signs, note=count))
-        settings = Table(_settings(found), found.settings, width, drawing)
+    def differences(self, found: VersionDifference) -> Iterator[Block]:
+        """Yield configuration, then files, then their lines."""
+        yield section("configuration", _differing(len(found.settings)) if found.settings else "the same")
         if found.settings:
-            yield settings.heading()
-        for each in found.settings:
-            yield settings.line(each, key=("setting", each.name))
+            yield listing(_settings(found), found.settings, key=lambda each: ("setting", each.name))
         if found.problems:
             return
-        yield Line()
-        same = f"{_differing(len(found.files))}, {found.same_files:,} the same"
-        yield Line(heading("files", width, drawing.signs, note=same))
+        yield ()
+        yield section("files", f"{_differing(len(found.files))}, {found.same_files:,} the same")
         changes = by_importance(found.files)
-        table = Table(_CHANGES, changes, width, drawing)
-        for change in changes:
-            yield table.line(change, key=("file", change.path))
+        yield listing(_CHANGES, changes, key=lambda each: ("file", each.path), titles=False)
+        yield partial(self._lines_of, changes)
+
+    def _lines_of(self, changes: Iterable[FileChange], drawing: Drawing) -> Iterator[Block]:
+        """Draw the lines of the files that differ."""
         shown = 0
         for change in changes:
             yield Line()
-            yield self._head(change)
+            counted = (
+                f"+{change.added:,} -{change.removed:,}" if change.added or change.removed else change.status
+            )
+            head = laid_out([section(change.path, counted)], drawing)
+            yield from (replace(line, key=("lines", change.path), selectable=True) for line in head)
             if change.note:
-                yield Line(((f"  {foreign(change.note, width - 3).rstrip()}", "warn"),))
+                yield ((f"  {change.note}", "warn"),)
             for number, hunk in enumerate(change.hunks):
                 if shown > _MOST_ROWS:
-                    yield Line((("  more lines differ: 'runs diff' shows all of them", "dim"),))
+                    yield (("  more lines differ: 'runs diff' shows all of them", "dim"),)
                     return
-                yield Line(
-                    ((f"  {hunk.heading}", "dim"),), key=("hunk", change.path, number), selectable=True
-                )
-                drawn = self._beside(hunk.rows) if is_beside else self.below(hunk.rows)
-                for place, pieces in enumerate(drawn):
+                key = ("hunk", change.path, number)
+                yield Line(((f"  {hunk.heading}", "dim"),), key=key, selectable=True)
+                draw = self.beside if self.is_beside else self.below
+                for place, pieces in enumerate(draw(hunk.rows, drawing)):
                     shown += 1
                     yield Line(pieces, key=("row", change.path, number, place), selectable=True)
 
-    def _head(self, change: FileChange) -> Line:
-        """Return the files of a version, and those that were not kept."""
-        width = self.width
-        counted = (
-            f"+{change.added:,} -{change.removed:,}" if change.added or change.removed else change.status
-        )
-        name = foreign(change.path, max(10, width - len(counted) - 12)).rstrip()
-        return Line(
-            heading(name, width, self.drawing.signs, note=counted),
-            key=("lines", change.path),
-            selectable=True,
-        )
-
-    def below(self, rows: Sequence[DiffLine]) -> Iterator[Pieces]:
+    def below(self, rows: Sequence[DiffLine], drawing: Drawing) -> Iterator[Pieces]:
         """Draw the lines one below the other."""
-        width, wraps = self.width, self.wraps
-        starts = _starts(rows, max(10, width - 15)) if not wraps else {}
+        room = max(10, drawing.width - 15)
+        starts = _starts(rows, room) if not self.wraps else {}
         for row in rows:
-            left, right = (f"{number or '':>5}" for number in (row.left, row.right))
-            for place, part in enumerate(
-                self._parts(row.text, max(10, width - 15), start=starts.get(id(row), 0))
-            ):
-                numbers = f"{left}{right}" if not place else " " * 10
-                yield ((f"{numbers} ", "dim"), (f"{row.sign} {part}", _ROLES[row.sign]))
+            numbers = "".join(f"{number or '':>5}" for number in (row.left, row.right))
+            for part in self._parts(row.text, room, starts.get(id(row), 0), drawing):
+                yield ((f"{numbers:>10} ", "dim"), (f"{row.sign} {part}", _ROLES[row.sign]))
+                numbers = ""
 
-    def _beside(self, rows: Sequence[DiffLine]) -> Iterator[Pieces]:
+    def beside(self, rows: Sequence[DiffLine], drawing: Drawing) -> Iterator[Pieces]:
         """Draw the lines side by side; replaced lines are beside their replacements."""
-        half = (self.width - 2) // 2
-        widths = (half, self.width - 2 - half)
+        half = (drawing.width - 2) // 2
+        widths = (half, drawing.width - 2 - half)
         starts = _starts(rows, max(10, half - 8)) if not self.wraps else {}
         for left, right in _paired(rows):
-            numbers = (left.left if left else None, right.right if right else None)
-            sides = zip((left, right), numbers, widths, strict=True)
-            yield from beside(
-                [self._half(row, number, room, starts.get(id(row), 0)) for row, number, room in sides], widths
-            )
+            sides: list[list[Pieces]] = []
+            for row, number, room in zip(
+                (left, right), (left and left.left, right and right.right), widths, strict=True
+            ):
+                start = starts.get(id(row), 0)
+                parts = [] if row is None else self._parts(row.text, max(10, room - 8), start, drawing)
+                sign = " " if row is None else row.sign
+                sides.append(
+                    [
+                        ((f"{'' if place else number or '':>5} ", "dim"), (f"{sign} {part}", _ROLES[sign]))
+                        for place, part in enumerate(parts)
+                    ]
+                )
+            yield from beside(sides, widths)
 
-    def _half(self, row: DiffLine | None, number: int | None, room: int, start: int) -> list[Pieces]:
-        """Draw a line of one side, from a character on."""
-        parts = [] if row is None else self._parts(row.text, max(10, room - 8), start=start)
-        return [
-            (
-                (f"{number or '':>5} " if not place else " " * 6, "dim"),
-                (f"{row.sign} {part}", _ROLES[row.sign]),
-            )
-            for place, part in enumerate(parts)
-            if row is not None
-        ]
-
-    def _parts(self, text: str, room: int, *, start: int = 0) -> list[str]:
-        """Sanitise a line of code from a character on; cut it to a width, or wraps it into several parts."""
-        drawing, wraps = self.drawing, self.wraps
-        before = drawing.signs.ellipsis if start else ""
+    def _parts(self, text: str, room: int, start: int, drawing: Drawing) -> list[str]:
+        """Sanitise a line of code from a character on; cut it to a width, or wrap it into several parts."""
+        ellipsis = drawing.signs.ellipsis
         shown = text.expandtabs(_TAB)[start:]
-        harmless = before + plain(shown, limit=_LONGEST if wraps else 4 * room)
-        return cells_of(harmless, room) if wraps else [fit(harmless, room, ellipsis=drawing.signs.ellipsis)]
+        harmless = (ellipsis if start else "") + plain(shown, limit=_LONGEST if self.wraps else 4 * room)
+        return cells_of(harmless, room) if self.wraps else [fit(harmless, room, ellipsis=ellipsis)]
 
 
 def _column_title(version: Version, other: Version) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 
 from textual.widget import Widget
@@ -26,25 +26,23 @@ from mlebench_console.console.nouns.dataset import (
     states,
 )
 from mlebench_console.console.nouns.event import event_text
-from mlebench_console.console.pieces import (
-    Line,
-    bar,
-    cells_of,
-    cut,
-    fit,
-    fitting,
-    foreign,
-    foreign_lines,
-    heading,
-    joined,
-    width_of,
-)
+from mlebench_console.console.pieces import Line, bar, fit, width_of
 from mlebench_console.console.rates import Rates
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
 from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.widgets.blocks import (
+    Block,
+    flowing,
+    in_one_line,
+    laid_out,
+    longest,
+    section,
+    shortened,
+    wrapped,
+)
 from mlebench_console.console.tui.widgets.inputs import FilePaths, Prompt
 from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.datasets import (
@@ -90,7 +88,7 @@ class _DatasetsScreen(ListScreen):
     def __init__(self) -> None:
         super().__init__()
         self.board = DatasetBoard()
-        self.detail: DatasetDetail | None = None
+        self.found: DatasetDetail | None = None
         self.rates = Rates()
 
     def queries(self) -> Queries:
@@ -105,7 +103,7 @@ class _DatasetsScreen(ListScreen):
                 competition_id=competition_id,
                 edition=edition_named(edition),
             )
-            asked["detail"] = (ask, self._take_detail)
+            asked["detail"] = (ask, self.take_detail)
         return asked
 
     def asked_key(self) -> RowKey | None:
@@ -131,11 +129,7 @@ class _DatasetsScreen(ListScreen):
         row = self.row()
         return [] if row is None else [row]
 
-    def label_of(self, key: Key) -> str:
-        """Return the word for what a key would do now; empty if it would do nothing."""
-        return super().label_of(key) if self._can_do(key) else ""
-
-    def _can_do(self, key: Key) -> bool:
+    def can_do(self, key: Key) -> bool:
         """Return whether a key applies to any of the chosen datasets; for each state one of those that prepare them."""
         chosen, what = self.chosen(), key.id.partition(".")[2]
         if what == "prune":
@@ -161,8 +155,9 @@ class _DatasetsScreen(ListScreen):
         pace = self.rates.measure((*row.key, step.name), step.done, step.total, self.app.now())
         return replace(row, pace=pace)
 
-    def _take_detail(self, detail: DatasetDetail | None) -> None:
-        self.detail = detail
+    def take_detail(self, detail: DatasetDetail | None) -> None:
+        """Store the details of one dataset."""
+        self.found = detail
 
     def action_act(self, what: str) -> None:
         """Do something with the chosen datasets."""
@@ -184,8 +179,8 @@ class _DatasetsScreen(ListScreen):
 
     def action_copy_folder(self) -> None:
         """Copy the path of the dataset's folder."""
-        if self.detail is not None:
-            self.app.copy_path(self.detail.folder)
+        if self.found is not None:
+            self.app.copy_path(self.found.folder)
 
 
 class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
@@ -198,37 +193,28 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
     def __init__(self) -> None:
         super().__init__()
         # The lines above the prompt for raw data: the question, or the problem of the typed path.
-        self._raw_asked: Sequence[Pieces] = ()
+        self._raw_asked: Sequence[Block] = ()
 
     def body(self) -> Iterable[Widget]:
         """Return the list, the lines around it, and the prompt for raw data."""
         yield from super().body()
-        yield Prompt("from", "path of the raw data", id="raw", done="prepare", suggester=FilePaths())
+        yield Prompt(
+            "from",
+            "path of the raw data",
+            self._find_raw,
+            id="raw",
+            done="prepare",
+            left=lambda _typed: self._close_raw(),
+            suggester=FilePaths(),
+        )
 
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing, unless a path is being typed."""
-        if message.prompt.id == "raw":
-            message.prevent_default()
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Prepare the chosen datasets from the typed path of raw data, or keep the filter."""
-        if message.prompt.id != "raw":
-            return
-        message.prevent_default()
-        self.line_list.focus()
-        typed = message.value.strip()
+    def _find_raw(self, typed: str) -> None:
+        """Look for the chosen datasets in the typed path of raw data, and prepare them."""
+        typed = typed.strip()
         if typed:
-            self.in_background(
-                partial(_prepared_raw, self.chosen(), Path(typed)), partial(self._prepare_raw, typed)
-            )
+            found = partial(_prepared_raw, self.chosen(), Path(typed))
+            self.in_background(found, self._prepare_raw, failed=partial(self._refuse_raw, typed))
         else:
-            self._close_raw()
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Prepare nothing."""
-        if message.prompt.id == "raw":
-            message.prevent_default()
-            self.line_list.focus()
             self._close_raw()
 
     def action_ask(self, what: str) -> None:
@@ -239,15 +225,14 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             self.query_one(f"#{what}", Prompt).open("")
             self.draw_detail()
 
-    def _prepare_raw(self, typed: str, found: Sequence[Action] | Problem) -> None:
-        """Prepare from raw data; if they can't be used, reopen the prompt with the typed path."""
-        if isinstance(found, Problem):
-            width = self.size.width - 2
-            text = foreign(found.in_one_line(), _PROBLEM_LINES * width).rstrip()
-            self._raw_asked = [((f" {part}", "bad"),) for part in cells_of(text, width)]
-            self.query_one("#raw", Prompt).open(typed)
-            self.draw_detail()
-            return
+    def _refuse_raw(self, typed: str, problem: Problem) -> None:
+        """Show why raw data can't be used, and reopen the prompt with the typed path."""
+        self._raw_asked = [wrapped(problem.in_one_line(), "bad", most=_PROBLEM_LINES)]
+        self.query_one("#raw", Prompt).open(typed)
+        self.draw_detail()
+
+    def _prepare_raw(self, found: Sequence[Action]) -> None:
+        """Prepare from raw data."""
         self._close_raw()
         for action in found:
             self.app.carry_out(action)
@@ -293,6 +278,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         table = Table(columns, shown, width - 1, self.app.drawing, mark=lambda row: row.key in self.marks)
         nothing = Line((("  no dataset has these words: Esc clears the filter", "dim"),))
         self.line_list.show(list(_by_split(table, shown)) or [nothing])
+        self.place_detail()
         self.draw_detail()
 
     def action_open(self) -> None:
@@ -310,23 +296,20 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         """Mark everything that is shown, or remove those marks."""
         self.mark(self.marks.all_toggled(self.shown_keys()))
 
-    def _header(self, found: Totals) -> tuple[Pieces, ...]:
-        """Return the header: datasets by state; sizes to download, on disk and free.
-
-        A third line is added while Kaggle is unreachable.
-        """
-        width = self.size.width
+    def _header(self, found: Totals) -> Iterator[Block]:
+        """Yield datasets by state; sizes to download, on disk and free; and why Kaggle is unreachable."""
         counts: list[Pieces] = []
         short: list[Pieces] = []
         for state, (sign, role) in states(self.app.signs).items():
             count = sum(row.state is state for row in self.board.rows)
             if count:
-                counts.append(((f"{sign} {count} {state}", role),))
+                counts.append(((f"{sign} {count} {state}", role), ("   ", "text")))
                 # States that need no person are shown by their sign alone where there is no room for all words.
                 is_calm = state in (DatasetState.WAITING, DatasetState.PREPARED, DatasetState.ABSENT)
-                short.append(((f"{sign} {count}" if is_calm else f"{sign} {count} {state}", role),))
-        if sum(map(width_of, counts)) + 3 * (len(counts) - 1) > width - 2:
-            counts = short
+                short.append(
+                    ((f"{sign} {count}" if is_calm else f"{sign} {count} {state}", role), ("   ", "text"))
+                )
+        yield longest(*(((" ", "text"), *chain(*groups)) for groups in (counts, short)))
         amounts: list[Pieces] = []
         if found.to_download:
             rate = f" at {wording.size(found.download_rate)}/s" if found.download_rate else ""
@@ -340,14 +323,13 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             amounts.append(((f"{wording.size(found.free)} free", "dim"),))
         if found.fitting is not None and found.missing:
             amounts.append(((_room_text(found), "dim"),))
-        gap: Piece = ("   ", "text")
-        first, second = (((" ", "text"), *joined(groups, gap, width - 2)) for groups in (counts, amounts))
-        waiting = kaggle_text(self.board.kaggle)
-        return (first, second, cut(((f" {plain(waiting)}", "warn"),), width)) if waiting else (first, second)
+        yield in_one_line(amounts, (" ", "text"), between="   ")
+        if waiting := kaggle_text(self.board.kaggle):
+            yield ((f" {waiting}", "warn"),)
 
-    def _about(self) -> Pieces:
+    def _about(self) -> Sequence[Block]:
         """Return one line about the row under the cursor: what a person has to do, or its problem."""
-        row, keys, width = self.row(), self.app.drawing.keys, self.size.width
+        row, keys = self.row(), self.app.drawing.keys
         if row is None:
             return ()
         copy, check = keys("data.copy_url"), keys("data.check")
@@ -356,21 +338,21 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             where = f" accept the rules at {url}" if url else " accept the rules in a browser"
             long = f"{where}: {copy} copies it, then {check} checks again"
             short = f" accept the rules: {copy} copies the URL, {check} checks again"
-            return fitting([((text, "warn"),) for text in (long, where, short)], width)
+            return (longest(*(((text, "warn"),) for text in (long, where, short))),)
         if row.access is AccessState.GONE:
             text = "no longer on Kaggle; it counts in every denominator"
-            return cut(((f" {text}   {check} checks again", "warn"),), width)
-        return ((" " + foreign(row.problem, width - 1).rstrip(), "dim"),) if row.problem else ()
+            return (((f" {text}   {check} checks again", "warn"),),)
+        return (((f" {row.problem}", "dim"),),) if row.problem else ()
 
-    def _raw_question(self, chosen: Sequence[DatasetRow]) -> Pieces:
+    def _raw_question(self, chosen: Sequence[DatasetRow]) -> Block:
         """Return the line above the prompt for raw data: what to type, for which datasets."""
         if len(chosen) > 1:
             what = f" prepare {len(chosen)} datasets from raw data on this disk"
             how = "a folder with a folder or zip for each, named by its id"
         else:
-            what = f" prepare {foreign(chosen[0].competition_id, 40).rstrip()} from raw data on this disk"
+            what = f" prepare {chosen[0].competition_id} from raw data on this disk"
             how = "an extracted Kaggle folder or its zip"
-        return fitting([((f"{what}: ", "accent"), (how, "dim")), ((what, "accent"),)], self.size.width)
+        return longest(((f"{what}: ", "accent"), (how, "dim")), ((what, "accent"),))
 
     def _free(self) -> int | None:
         """Return the free space of the data's disk, as measured by a running engine, else by the query."""
@@ -391,19 +373,20 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         keys = self.chosen_keys()
         return [row for row in self.board.rows if row.key in keys]
 
-    def _filter_line(self, shown: int, free: int | None) -> tuple[Pieces, ...]:
-        """Return the line about the filter, the marks and what preparing the marked ones needs; empty without both."""
+    def _filter_line(self, shown: int, free: int | None) -> Iterator[Block]:
+        """Yield the line about the filter, the marks and what preparing the marked ones needs; none without both."""
         pieces: list[Piece] = []
         if self.words:
             pieces += [
                 (" / ", "accent"),
-                (foreign(self.words, 40).rstrip(), "text"),
+                (self.words, "text"),
                 (f"   {shown} of {len(self.board.rows)}", "dim"),
             ]
         if self.marks:
             needed = _needs_text(needs(self.chosen(), free))
             pieces += [(f" {self.marked_text()}", "accent"), (f"  {needed}", "dim")]
-        return (cut(tuple(pieces), self.size.width),) if pieces else ()
+        if pieces:
+            yield tuple(pieces)
 
     @property
     def asks_for_detail(self) -> bool:
@@ -418,42 +401,38 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         """The dataset under the cursor."""
         return self.row_key()
 
-    def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
+    def detail(self, height: int) -> Iterable[Block]:
         """Return what a person has to do, steps, log, checksums, files and folder of the dataset under the cursor."""
         row = self.row()
         if row is None:
             return ()
-        title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
+        beside = not self.is_detail_below
         # Checksums, files and events share the remaining lines.
-        most = max(3, (height - 10) // 4) if self.has_detail else 3
-        text_lines = 6 if self.has_detail else 2
-        detail = DatasetPane(row, self.detail, self.app.drawing, width, most=most, text_lines=text_lines)
-        return (title, *detail.lines(height - 1 if self.has_detail else 0))
+        most = max(3, (height - 10) // 4) if beside else 3
+        pane = DatasetPane(row, self.found, self.app.drawing, most=most, text_lines=6 if beside else 2)
+        return (section(row.competition_id), partial(pane.lines, height - 1 if beside else 0))
+
+    @property
+    def rows_above_detail(self) -> int:
+        """The height of the list above the longest details, so that it keeps its height while the cursor moves."""
+        if self.size.height < _DETAIL_HEIGHT:
+            return 0
+        steps = max((len(row.steps) for row in self.board.rows), default=0)
+        return self.rows_of_list - min(_DETAIL_LINES + steps, self.rows_of_list * 9 // 20)
 
     def draw_detail(self) -> None:
-        """Draw the details beside or below the list; a low terminal shows one line."""
+        """Draw the details, or one line about the dataset where there is no room for them."""
         if self.detail_key() != self._detail_of:
-            self.detail = None
+            self.found = None
         super().draw_detail()
-        is_below = not self.has_detail and self.size.height >= _DETAIL_HEIGHT
-        self.about.set_class(is_below, "-detail")
-        asked = self._raw_asked
-        if is_below:
-            # The height of the longest details, so that the list keeps its height while the cursor moves.
-            self.about.styles.height = _DETAIL_LINES + max(
-                (len(row.steps) for row in self.board.rows), default=0
-            )
-            height = self.about.size.height - len(asked)
-            self.about.show(*islice(self.detail_lines(self.size.width, height), height), *asked)
-        else:
-            # Details beside the list say what the line below it would.
-            line = () if self.has_detail else (self._about(),)
-            self.about.styles.height = len(asked or line)
-            self.about.show(*(asked or line))
+        line = () if self.has_detail else self._about()
+        self.about.display = bool(self._raw_asked or line)
+        self.about.show(*(self._raw_asked or line))
 
-    def _take_detail(self, detail: DatasetDetail | None) -> None:
+    def take_detail(self, detail: DatasetDetail | None) -> None:
+        """Store the details, unless the cursor has moved on."""
         if self.is_settled:
-            super()._take_detail(detail)
+            super().take_detail(detail)
 
     def take(self, board: DatasetBoard) -> None:
         """Store the datasets, and drop the marks of those that are gone."""
@@ -482,18 +461,17 @@ class DatasetScreen(_DatasetsScreen):
         if row is None:
             return
         title: tuple[Pieces, ...] = (
-            ((f" {foreign(row.competition_id, 60).rstrip()}", "strong"),),
+            ((f" {row.competition_id}", "strong"),),
             (draw_state(row, drawing),),
-            ((f"edition {foreign(row.edition, 12).rstrip()}", "dim"),),
+            ((f"edition {row.edition}", "dim"),),
             ((size_text(row), "dim"),),
             (("Kaggle: ", "dim"), (row.access.value, ACCESS_ROLES[row.access])),
         )
-        self.header.show(joined(title, ("   ", "text"), self.size.width))
+        self.header.show(in_one_line(title, between="   "))
         lines = self.line_list
-        width = lines.line_width
-        detail = DatasetPane(row, self.detail, drawing, width, most=1000, text_lines=10)
-        shown = enumerate(detail.lines(max(1, lines.size.height)))
-        lines.show([Line(line, key=place, selectable=bool(line)) for place, line in shown])
+        pane = DatasetPane(row, self.found, drawing, most=1000, text_lines=10)
+        shown = laid_out([partial(pane.lines, lines.size.height)], drawing.within(lines.line_width))
+        lines.show(replace(line, key=place, selectable=bool(line.pieces)) for place, line in enumerate(shown))
 
 
 def _steps(signs: Signs) -> dict[StepState, Piece]:
@@ -516,15 +494,16 @@ def _room_text(found: Totals) -> str:
     return f"room for all {of}" if found.fitting == known else f"room for {found.fitting} of {of}"
 
 
-def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Problem:
-    """Return actions that prepare datasets from raw data, one for each edition, or the problem of the data."""
+def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action]:
+    """Return actions that prepare datasets from raw data, one for each edition.
+
+    Raises:
+        Problem: the data can't be used.
+    """
     ids: dict[str, list[str]] = {}
     for row in chosen:
         ids.setdefault(row.edition, []).append(row.competition_id)
-    try:
-        return [dataset_actions.prepare_raw(each, raw, edition) for edition, each in ids.items()]
-    except Problem as problem:
-        return problem
+    return [dataset_actions.prepare_raw(each, raw, edition) for edition, each in ids.items()]
 
 
 def _needs_text(needed: PreparationNeeds) -> str:
@@ -552,7 +531,7 @@ _WIDE = DATASET.columns("competition drawn size access step count done rate left
 _NARROW = DATASET.columns("competition doing size left", left={"drop": 1})
 _WITH_BARS = 90
 _LABEL = 9
-_BAR = 16
+_BAR = 14
 _STEP_NAME = 14
 _SUM_NAME = 32
 _FILE_NAME = 46
@@ -560,7 +539,7 @@ _FILE_NAME = 46
 
 @dataclass(frozen=True)
 class DatasetPane:
-    """One dataset as lines: what a person has to do, steps, log, checksums, files, folder.
+    """One dataset: what a person has to do, steps, log, checksums, files, folder.
 
     Attributes:
         most: the most checksums, files and events shown; the others are counted.
@@ -570,78 +549,57 @@ class DatasetPane:
     row: DatasetRow
     found: DatasetDetail | None
     drawing: Drawing
-    width: int
-    most: int = 3
-    text_lines: int = 2
+    most: int
+    text_lines: int
 
-    def lines(self, height: int = 0) -> tuple[Pieces, ...]:
+    def lines(self, height: int, drawing: Drawing) -> Iterable[Block]:
         """Everything, the most urgent first; with a height also the competition, and empty lines if they fit."""
-        parts = [[*self._problem()], [self._step(each) for each in self.row.steps]]
+        parts = [self._problem(), map(self._step, self.row.steps)]
         if self.found is not None:
-            # The last two parts tell which; the whole, which may be longer than a line, is copied by key.
-            place = f"{self.found.folder.parent.name}/{self.found.folder.name}"
-            folder = self._labelled(
-                "folder", place, "text", f"{self.drawing.keys('data.copy_folder')} copies its path"
-            )
-            files = [*self._files(self.found), folder]
-            parts += [[*self._log(self.found)], [*self._sums(self.found)], files]
+            parts += [self._log(self.found), self._sums(self.found), self._files(self.found)]
         if height:
-            parts.append([*self._competition()])
-        parts = [part for part in parts if part]
-        lines = [line for part in parts for line in part]
-        if len(lines) + len(parts) <= height:
-            lines = [line for part in parts for line in ((), *part)][1:]
-        return tuple(cut(line, self.width) for line in lines)
+            parts.append(self._competition())
+        drawn = [part for each in parts if (part := laid_out(each, drawing))]
+        if sum(map(len, drawn)) + len(drawn) <= height:
+            return [line for part in drawn for line in (Line(), *part)][1:]
+        return chain(*drawn)
 
-    def _competition(self) -> Iterator[Pieces]:
+    def _competition(self) -> Iterator[Block]:
         """Yield what is fixed about the competition: its task, metric, cut-offs and known defects."""
         found = competition(self.row.competition_id)
         if found is None:
             return
         cuts = found.thresholds
         arrow = better_arrow(cuts, self.drawing.signs)
-        facts = (
-            ("title", found.name),
-            ("task", f"{found.category.lower()}, {found.complexity} split"),
-            ("metric", f"{found.metric.name}, {wording.better(cuts)} {arrow}"),
-        )
-        for name, text in facts:
-            for place, part in enumerate(self._lines_of(text)):
-                yield _label("" if place else name), (part, "text")
+        yield self._text("title", found.name)
+        yield self._text("task", f"{found.category.lower()}, {found.complexity} split")
+        yield self._text("metric", f"{found.metric.name}, {wording.better(cuts)} {arrow}")
         medals: tuple[tuple[str, float, Role], ...] = (
             ("gold", cuts.gold, "gold"),
             ("silver", cuts.silver, "silver"),
             ("bronze", cuts.bronze, "bronze"),
             ("median", cuts.median, "dim"),
         )
-        cut_offs: list[Piece] = [
-            (f"{name} {wording.score(value, 9)}  ", role) for name, value, role in medals
+        cut_offs: list[Pieces] = [
+            ((f"{name} {wording.score(value, 9)}  ", role),) for name, value, role in medals
         ]
         if cuts.num_teams:
-            cut_offs.append((f"of {cuts.num_teams:,} teams", "dim"))
-        is_one_line = _LABEL + 3 + width_of(cut_offs) <= self.width
-        for place, row in enumerate(
-            [cut_offs] if is_one_line else [cut_offs[:2], cut_offs[2:4], cut_offs[4:]]
-        ):
-            yield _label("" if place else "cut-offs"), *row
+            cut_offs.append(((f"of {cuts.num_teams:,} teams", "dim"),))
+        yield flowing(cut_offs, _label("cut-offs"))
         for place, text in enumerate(found.defects_in(edition_named(self.row.edition))):
-            for number, part in enumerate(self._lines_of(text)):
-                yield _label("" if place or number else "defects"), (part, "warn")
+            yield self._text("" if place else "defects", text, "warn")
 
-    def _problem(self) -> Iterator[Pieces]:
+    def _problem(self) -> Iterator[Block]:
         if self.found is not None and self.found.rules_url and self.row.access is AccessState.RULES:
-            keys = f"{self.drawing.keys('data.copy_url')} copies it, {self.drawing.keys('data.check')} checks again"
-            line = self._labelled("accept at", self.found.rules_url, "accent", keys)
-            yield line
-            if not line[-1][0].endswith(keys):  # no room beside the address
-                yield (_label(""), (keys, "dim"))
-            return  # the log has Kaggle's words
-        for place, part in enumerate(self._lines_of(self.row.problem)):
-            yield (_label("" if place else "problem"), (part, "bad"))
+            keys = self.drawing.keys
+            yield _label("accept at"), (self.found.rules_url, "accent")
+            yield _label(""), (f"{keys('data.copy_url')} copies it, {keys('data.check')} checks again", "dim")
+        else:  # the log has Kaggle's words
+            yield self._text("problem", self.row.problem, "bad")
 
     def _step(self, step: DatasetStep) -> Pieces:
         sign, role = _steps(self.drawing.signs)[step.state]
-        pieces: list[Piece] = [("  ", "text"), (f"{sign} {foreign(step.name, _STEP_NAME)} ", role)]
+        pieces: list[Piece] = [("  ", "text"), (f"{sign} {fit(step.name, _STEP_NAME)} ", role)]
         is_going = step.state is StepState.WORKING
         if is_going and step.total:
             full, empty = bar(min(1.0, step.done / step.total), _BAR, self.drawing.signs)
@@ -654,68 +612,61 @@ class DatasetPane:
         elif step.state is StepState.DONE and step.started_at is not None and step.ended_at is not None:
             pieces.append((f"took {wording.duration(step.ended_at - step.started_at)}  ", "dim"))
         if step.state is not StepState.FAILED:  # the problem stands above in full
-            pieces.append((foreign(step.note, self.width).rstrip(), "dim"))
+            pieces.append((step.note, "dim"))
         return tuple(pieces)
 
-    def _log(self, found: DatasetDetail) -> Iterator[Pieces]:
+    def _log(self, found: DatasetDetail) -> Iterator[Block]:
         for number, event in enumerate(reversed(found.log[: self.most])):  # the newest last, as in every log
-            moment = f"{wording.date_and_time(event.at)}  "
-            for place, part in enumerate(self._lines_of(event_text(event), len(moment))):
-                before = fit("" if place else moment, len(moment))
-                yield (_label("" if number or place else "log"), (before, "dim"), (part, "text"))
+            moment = f"{_label('' if number else 'log')[0]}{wording.date_and_time(event.at)}  "
+            yield wrapped(event_text(event), "text", (moment, "dim"), most=self.text_lines)
 
-    def _sums(self, found: DatasetDetail) -> Iterator[Pieces]:
+    def _sums(self, found: DatasetDetail) -> Iterator[Block]:
         if self.row.is_demo:
-            yield (_label("MD5"), ("not compared: this data is made up, Kaggle's is known", "dim"))
+            yield _label("MD5"), ("not compared: this data is made up, Kaggle's is known", "dim")
             return
         # What differs is what somebody looks for.
         ordered = sorted(found.sums, key=lambda one: not _differs(one))
-        for number, one in enumerate(islice(ordered, self.most)):
-            role, texts = _compared(one)
-            label, room = _label("" if number else "MD5"), self.width - _LABEL - 4
-            if room < _SUM_NAME + max(map(len, texts)):  # too narrow for a name and a sum beside each other
-                yield label, (foreign(one.name, room), "text")
-                # A whole sum has room below its name, if need be without the indent.
-                indent = _label("")[0] + "  "
-                if len(indent) + max(map(len, texts)) > self.width:
-                    indent = "    "
-                yield from (((indent, "text"), (foreign(text, self.width).rstrip(), role)) for text in texts)
-                continue
-            if len(texts) > 1 and sum(map(len, texts)) + 2 <= room - _SUM_NAME:
-                texts = [", ".join(texts)]
-            for place, text in enumerate(texts):
-                yield (
-                    _label("") if place else label,
-                    (foreign("" if place else one.name, _SUM_NAME) + " ", "text"),
-                    (foreign(text, self.width).rstrip(), role),
-                )
+        for number, one in enumerate(ordered[: self.most]):
+            yield partial(_sum, one, _label("" if number else "MD5"))
         yield from self._and_more(found.sums)
 
-    def _files(self, found: DatasetDetail) -> Iterator[Pieces]:
-        for number, one in enumerate(islice(found.files, self.most)):
+    def _files(self, found: DatasetDetail) -> Iterator[Block]:
+        for number, one in enumerate(found.files[: self.most]):
             size = "" if one.bytes is None else wording.size(one.bytes)
-            yield (
-                _label("" if number else "files"),
-                (foreign(one.name, min(_FILE_NAME, self.width - _LABEL - 13)) + " ", "text"),
-                (f"{size:>8}", "dim"),
+            yield shortened(
+                f"{one.name:<{_FILE_NAME}}",
+                before=(_label("" if number else "files"),),
+                after=((f" {size:>8}", "dim"),),
             )
         yield from self._and_more(found.files)
+        # The last two parts say which folder it is; the whole path, which may be longer than a line, is copied by key.
+        place: Pieces = (_label("folder"), (f"{found.folder.parent.name}/{found.folder.name}", "text"))
+        yield longest((*place, (f"   {self.drawing.keys('data.copy_folder')} copies its path", "dim")), place)
 
-    def _and_more(self, found: Sequence[object]) -> Iterator[Pieces]:
+    def _and_more(self, found: Sequence[object]) -> Iterator[Block]:
         if len(found) > self.most:
-            yield (_label(""), (f"and {len(found) - self.most} more", "dim"))
+            yield _label(""), (f"and {len(found) - self.most} more", "dim")
 
-    def _labelled(self, label: str, text: str, role: Role, note: str) -> Pieces:
-        shown: Pieces = (_label(label), (foreign(text, max(1, self.width - _LABEL - 3)).rstrip(), role))
-        return fitting([(*shown, (f"   {note}", "dim")), shown], self.width)
-
-    def _lines_of(self, text: str, indent: int = 0) -> list[str]:
-        """Sanitise and wrap a text, cut to the allowed lines."""
-        return foreign_lines(text, self.width - _LABEL - 3 - indent, self.text_lines)
+    def _text(self, label: str, text: str, role: Role = "text") -> Block:
+        """Return a text behind a label, cut to the allowed lines."""
+        return wrapped(text, role, _label(label), most=self.text_lines)
 
 
 def _label(text: str) -> Piece:
-    return (f"  {fit(text, _LABEL)} ", "dim")
+    return (f"  {text:<{_LABEL}} ", "dim")
+
+
+def _sum(one: TableSum, label: Piece, drawing: Drawing) -> Iterable[Block]:
+    """Draw a checksum beside the name of its file; where that has no room, a whole sum below the name."""
+    role, texts = _compared(one)
+    name: Piece = (fit(plain(one.name), _SUM_NAME), "text")
+    line: Pieces = (label, name, (f" {', '.join(texts)}", role))
+    if width_of(line) <= drawing.width:
+        return [line]
+    indent = " " * (width_of([label]) + 2)
+    if len(indent) + max(map(len, texts)) > drawing.width:
+        indent = "    "
+    return [(label, (one.name, "text")), *(((f"{indent}{text}", role),) for text in texts)]
 
 
 def _differs(one: TableSum) -> bool:

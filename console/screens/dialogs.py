@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, chain, zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -20,17 +19,20 @@ from textual.widgets import Input
 from mlebench_console.console import wording
 from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import NotApplicable, Question
+from mlebench_console.console.fields import REST, NounField
 from mlebench_console.console.lists import words_accept
 from mlebench_console.console.logs.reader import last_lines
 from mlebench_console.console.nouns.need import IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
-from mlebench_console.console.pieces import cells_of, foreign, foreign_lines, width_of
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.pieces import Line
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Context, bindings
 from mlebench_console.console.tui.screen import fit_to_terminal
+from mlebench_console.console.tui.widgets.blocks import Block, Layout, laid_out, shortened, wrapped
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.engine.needs.causes import recorded_cause
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, Outcome
@@ -40,25 +42,14 @@ if TYPE_CHECKING:
     from mlebench_console.console.views.run import RunFacts
     from mlebench_console.state.records import Run
 
-# The cells of a box's border and padding, and the widest lines of a question.
-_AROUND = 6
-_WIDEST = 86
-_WIDEST_NAME = 46
-_MOST_ITEMS = 8
 # The greatest share of the screen (in percent) for a box, the rows of its frame, and the rows of the answers.
 _BOX_SHARE, _BOX_FRAME, _ANSWERS = 90, 4, 2
-# The width of the box for classes, what of it is around its lines, and how many lines of evidence it shows.
-_WIDEST_CLASSIFY, _AROUND_EVIDENCE = 120, 6
+# The most things that a question lists, and the least and greatest width of their names.
+_MOST_ITEMS, _NAME_WIDTHS = 8, (16, 46)
 _FEWEST_EVIDENCE, _MOST_EVIDENCE = 4, 16
 _CLASS_WIDTH = max(len(words) for words in wording.FAILURE_WORDS.values())
-# How wide the help is, what of that is around its lines, and how much room the names of keys and signs have.
-_WIDEST_HELP, _WIDEST_WIDE_HELP = 84, 180
-_AROUND_HELP = 10
+# How much room the names of keys and signs have.
 _NAMES_WIDTH = 12
-# From this width of the terminal on the help has two columns.
-_WIDE_TERMINAL = 180
-# The cells around the names of keys and signs, and how many lines of a block are not divided from its title.
-_INDENT, _LEAST_OF_BLOCK = 3, 4
 # Titles of contexts whose names are not clear enough.
 _TITLES: dict[str, str] = {
     "app": "Everywhere",
@@ -121,12 +112,12 @@ class Dialog(ModalScreen[ScreenResultType]):
         """Draw the lines."""
         self.query_one("#lines", Painted).show(*self.lines())
 
-    def lines(self) -> Iterable[Pieces]:
-        """Return the lines."""
+    def lines(self) -> Iterable[Block]:
+        """Return what the box shows."""
         raise NotImplementedError
 
     def fields(self) -> Iterable[Widget]:
-        """Return the input fields below the lines."""
+        """Return the widgets below the lines, such as input fields."""
         return ()
 
 
@@ -136,6 +127,8 @@ class HelpScreen(Dialog[None]):
     CONTEXTS: ClassVar[tuple[Context, ...]] = ("help",)
     BINDINGS = bindings("help")
     BOX = VerticalScroll
+    # A wide terminal has room for the signs beside the keys.
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (180, "-wide")]  # noqa: RUF012 as the base class declares it
 
     def __init__(self, contexts: tuple[Context, ...]) -> None:
         super().__init__("Keys and signs")
@@ -147,59 +140,55 @@ class HelpScreen(Dialog[None]):
         keys = self.app.drawing.keys
         self._hint = f"{keys('help.search')} searches, {keys('help.close')} closes"
         yield from super().compose()
-        yield Prompt("/", "words of what a key does or a sign means", id="search", done="search")
+        hint = "words of what a key does or a sign means"
+        search = self._search
+        yield Prompt("/", hint, search, id="search", done="search", typed=search, left=search)
 
-    def lines(self) -> Iterable[Pieces]:
-        """Return the keys by context, then the signs, filtered by the search."""
+    def fields(self) -> Iterable[Widget]:
+        """Return the signs, below the keys or beside them."""
+        yield Painted(id="signs")
+
+    def draw(self) -> None:
+        """Draw the keys and the signs that the search lets through."""
+        keys, signs = list(self._keys()), list(self._signs())
+        searched: list[Block] = [(("/ ", "accent"), (self._words, "text")), ()] if self._words else []
+        if not keys and not signs:
+            searched.append((("  no key and no sign has these words", "dim"),))
+        self.query_one("#lines", Painted).show(*searched, *keys)
+        self.query_one("#signs", Painted).show(*signs)
+
+    def _keys(self) -> Iterator[Block]:
+        """Yield the keys by context."""
         app = self.app
-        # By title: the lines, each with further words by which it is found.
-        parts: list[tuple[str, list[tuple[str, Pieces]]]] = []
         for context in (*self._contexts, "app"):
-            found: list[tuple[str, Pieces]] = []
+            found: list[tuple[Piece, str, Role, str]] = []
             for key in app.settings.keys.of(context):
                 names = " ".join(app.settings.name_of(name) for name in key.keys)
                 role: Role = "faint" if key.changes and app.readonly else "text"
-                found.append((key.label, ((f"  {names:<{_NAMES_WIDTH}} ", "accent"), (key.help, role))))
-            parts.append((context_title(context), found))
-        signs: list[tuple[str, Pieces]] = [
-            ("", ((f"  {sign:<{_NAMES_WIDTH}} ", role), (meaning, "text")))
-            for sign, role, meaning in sign_meanings(app.signs)
+                found.append(((names, "accent"), key.help, role, key.label))
+            yield from self._part(context_title(context), found)
+
+    def _signs(self) -> Iterator[Block]:
+        """Yield the signs."""
+        meanings = sign_meanings(self.app.signs)
+        yield from self._part("Signs", [((sign, role), means, "text", "") for sign, role, means in meanings])
+
+    def _part(self, title: str, entries: Iterable[tuple[Piece, str, Role, str]]) -> Iterator[Block]:
+        """Yield those entries under a title that the search lets through: name, meaning, role, further words."""
+        kept: list[Block] = [
+            wrapped(meaning, role, (f"  {name:<{_NAMES_WIDTH}} ", name_role))
+            for (name, name_role), meaning, role, words in entries
+            if words_accept(self._words, title, words, name, meaning)
         ]
-        is_wide = app.size.width >= _WIDE_TERMINAL
-        self.set_class(is_wide, "-wide")
-        whole = min(_WIDEST_WIDE_HELP if is_wide else _WIDEST_HELP, 9 * app.size.width // 10) - _AROUND_HELP
-        column = whole // (1 + is_wide)
-        room = column - _NAMES_WIDTH - _INDENT
-        blocks: list[list[Pieces]] = []
-        for title, found in (*parts, ("Signs", signs)):
-            kept = [
-                line
-                for words, line in found
-                if words_accept(self._words, title, words, *(text for text, _role in line))
-            ]
-            if kept:
-                wrapped = [part for line in kept for part in _wrapped_help(line, max(10, room))]
-                blocks.append([((title, "strong"),), *wrapped, ()])
-        if not blocks:
-            blocks.append([(("  no key and no sign has these words", "dim"),)])
-        lines: list[Pieces] = []
-        if self._words:
-            lines += [(("/ ", "accent"), (foreign(self._words, 60).rstrip(), "text")), ()]
-        return [*lines, *(_in_two_columns(blocks, column) if is_wide else chain(*blocks))]
+        if kept:
+            yield ((title, "strong"),)
+            yield from kept
+            yield ()
 
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Search while typing."""
-        self._words = message.value.strip()
+    def _search(self, words: str) -> None:
+        """Show what has these words; called while they are typed."""
+        self._words = words.strip()
         self.draw()
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Keep what was found."""
-        self.on_prompt_changed(message)
-        self.query_one("#box").focus()
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Take back what was typed."""
-        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
 
     def action_search(self) -> None:
         """Type what to search for."""
@@ -216,28 +205,6 @@ class HelpScreen(Dialog[None]):
             self.draw()
         else:
             self.dismiss()
-
-
-def _in_two_columns(blocks: Sequence[Sequence[Pieces]], width: int) -> Iterable[Pieces]:
-    """Put blocks of lines beside each other in two columns of equal height, of which one may divide a block."""
-    lines = list(chain(*blocks))
-    half = (len(lines) + 1) // 2
-    begins = list(accumulate(map(len, blocks), initial=0))
-    # A title stays with the lines below it.
-    half = next((begin for begin in begins if begin < half < begin + _LEAST_OF_BLOCK), half)
-    left, right = lines[:half], lines[half:]
-    if half not in begins:
-        divided = max(place for place, begin in enumerate(begins) if begin < half)
-        right.insert(0, (*blocks[divided][0], (" continued", "dim")))
-    for one, other in zip_longest(left, right, fillvalue=()):
-        yield (*one, (" " * max(1, width - width_of(one)), "text"), *other)
-
-
-def _wrapped_help(line: Pieces, room: int) -> list[Pieces]:
-    """Return a name and its meaning, wrapped to several lines if needed."""
-    name, (meaning, role) = line
-    first, *more = foreign_lines(meaning, room)
-    return [(name, (first, role)), *(((" " * len(name[0]), "text"), (part, role)) for part in more)]
 
 
 def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
@@ -321,19 +288,20 @@ class ConfirmScreen(Dialog[str]):
 
     BINDINGS = bindings("confirm")
 
-    def __init__(self, title: str, lines: tuple[Pieces, ...], yes: str, free_part: str = "") -> None:
+    def __init__(self, title: str, content: Sequence[Block], yes: str, free_part: str = "") -> None:
         super().__init__(title)
-        self._lines = lines
+        self._content = content
         self._answers = {"no": "no, leave it", **({"free": free_part} if free_part else {}), "yes": yes}
         self._chosen = "no"
 
     @classmethod
     def of(cls, question: Question, size: Size, free_part: str = "") -> ConfirmScreen:
         """Return the dialog for the question of an action, drawn for a size of the terminal."""
-        lines = question_lines(question, size, below=_ANSWERS + 2 * bool(free_part))
-        return cls(question.title, lines, question.yes, free_part)
+        below = _ANSWERS + 2 * bool(free_part)
+        room = _BOX_SHARE * size.height // 100 - _BOX_FRAME - below
+        return cls(question.title, [question_block(question, room)], question.yes, free_part)
 
-    def lines(self) -> Iterable[Pieces]:
+    def lines(self) -> Iterable[Block]:
         """Return what the action changes, and the answers: two on one line, three below one another."""
         keys = self.app.drawing.keys
         answers: list[Pieces] = []
@@ -344,7 +312,7 @@ class ConfirmScreen(Dialog[str]):
             answers.append((sign, key, (text, "strong" if is_chosen else "text")))
         if len(answers) == 2:
             answers = [(*answers[0], ("      ", "text"), *answers[1])]
-        return (*self._lines, (), *answers)
+        return (*self._content, (), *answers)
 
     def action_answer(self, answer: str) -> None:
         """Answer and go back."""
@@ -362,41 +330,47 @@ class ConfirmScreen(Dialog[str]):
         self.dismiss(self._chosen)
 
 
-def question_lines(question: Question, screen: Size, *, below: int = _ANSWERS) -> tuple[Pieces, ...]:
-    """Return the lines of a question about what an action changes; `below` lines of the box come after them.
+def question_block(question: Question, room: int) -> Layout:
+    """Return the question about what an action changes.
 
     The list of affected things is cut so that everything else, above all warnings, is visible without scrolling.
     """
-    room = _BOX_SHARE * screen.height // 100 - _BOX_FRAME - below
-    tried = (_question_lines(question, screen.width, most) for most in range(_MOST_ITEMS, 0, -1))
-    return next((lines for lines in tried if len(lines) <= room), _question_lines(question, screen.width, 0))
+
+    def lines(drawing: Drawing) -> Iterable[Block]:
+        tried = (laid_out(_asked(question, most), drawing) for most in range(_MOST_ITEMS, -1, -1))
+        for found in tried:
+            if len(found) <= room:
+                break
+        return found
+
+    return lines
 
 
-def question_width(screen_width: int) -> int:
-    """Return how wide the lines of a question may be on a screen."""
-    return min(_BOX_SHARE * screen_width // 100 - _AROUND, _WIDEST)
-
-
-def _question_lines(question: Question, screen_width: int, most: int) -> tuple[Pieces, ...]:
-    width = question_width(screen_width)
-    items = [item for affected in question.affected for item in affected.items]
-    longest, details = (max((len(item[place]) for item in items), default=0) for place in (0, 1))
-    # Names may take half of the width before a long detail is cut.
-    names = min(_WIDEST_NAME, longest, max(width // 2, width - details - 4))
-    lines: list[Pieces] = []
-    for affected in question.affected:
+def _asked(question: Question, most: int) -> Iterator[Block]:
+    """Yield the affected things, the first so many of each group; one of a group without a heading."""
+    for place, affected in enumerate(question.affected):
         role: Role = "warn" if affected.is_warning else "dim"
-        lines += [()] if lines else []
+        if place:
+            yield ()
         if affected.heading:
-            lines.append(((affected.heading, "warn" if affected.is_warning else "strong"),))
+            yield ((affected.heading, "warn" if affected.is_warning else "strong"),)
         shown = affected.items[: most if most or affected.heading else 1]
-        for name, detail in shown:
-            room = width - names - 4
-            lines.append(((f"  {foreign(name, names)}  ", "text"), (foreign(detail, room).rstrip(), "dim")))
+        yield partial(_items, question, shown)
         if len(affected.items) > len(shown) and shown:
-            lines.append(((f"  and {len(affected.items) - len(shown)} more", "dim"),))
-        lines += [((text, role),) for text in foreign_lines(affected.note, width)]
-    return tuple(lines)
+            yield ((f"  and {len(affected.items) - len(shown)} more", "dim"),)
+        yield wrapped(affected.note, role, ("", "text"), most=_MOST_EVIDENCE)
+
+
+def _items(question: Question, shown: Sequence[tuple[str, str]], drawing: Drawing) -> Iterable[Line]:
+    """Draw some of the affected things, in columns of the same widths for all of them."""
+    least, greatest = _NAME_WIDTHS
+    columns = (
+        NounField[tuple[str, str]]("name", lambda item, _: item[0], least, grows=greatest),
+        NounField[tuple[str, str]]("detail", lambda item, _: item[1], 10, grows=REST, role="dim"),
+    )
+    every = [item for affected in question.affected for item in affected.items]
+    table = Table(columns, every, drawing.width, drawing)
+    return map(table.line, shown)
 
 
 def open_classify(app: BaseApp, chosen: Sequence[Run]) -> None:
@@ -447,13 +421,11 @@ class ClassifyScreen(Dialog[None]):
         """Return the field for the note."""
         yield TypingLine(placeholder=" why (kept with the attempt)", id="note")
 
-    def lines(self) -> Iterable[Pieces]:
+    def lines(self) -> Iterable[Block]:
         """Return the affected runs, their causes, how the first one ended, and the choices."""
-        width, height = (_BOX_SHARE * cells // 100 for cells in self.app.size)
-        width = min(width, _WIDEST_CLASSIFY) - _AROUND_EVIDENCE
         # The classes, an empty line before and after them, and the note.
-        room = height - _BOX_FRAME - len(FailureClass) - 3
-        yield from self._evidence(width, room)
+        room = _BOX_SHARE * self.app.size.height // 100 - _BOX_FRAME - len(FailureClass) - 3
+        yield from self._evidence(room)
         yield ()
         for place, kind in enumerate(FailureClass):
             chosen = place == self._chosen
@@ -466,35 +438,34 @@ class ClassifyScreen(Dialog[None]):
             )
         yield ()
 
-    def _evidence(self, width: int, room: int) -> list[Pieces]:
+    def _evidence(self, room: int) -> list[Block]:
         """Return what is known of the failures: by cause the number of runs, then of the first run its last lines."""
         first = self._failed[0]
         causes = Counter(
             (wording.failure(run), recorded_cause(run)[1] or run.failure_text) for run in self._failed
         ).most_common()
         classes = max(len(words) for (words, _cause), _count in causes)
-        ellipsis = self.app.signs.ellipsis
-        before = "the first, " if len(self._failed) > 1 else ""
-        room_of_name = max(16, width - len(f"{before} seed {first.seed}  {self._ended}"))
-        competition = foreign(first.competition_id, room_of_name, ellipsis=ellipsis).rstrip()
-        name: Piece = (f"{competition} seed {first.seed}", "strong")
-        lines: list[Pieces] = []
-        if len(self._failed) > 1:
+        several = len(self._failed) > 1
+        lines: list[Block] = []
+        if several:
             shown = causes[: max(1, room - _FEWEST_EVIDENCE)]
             for (words, cause), count in shown:
-                text = f"{count:>4,}{self.app.signs.times}  {words:<{classes}}  {cause}"
-                text = foreign(text, width, ellipsis=ellipsis)
-                lines.append(((text.rstrip(), "text"),))
+                lines.append(((f"{count:>4,}{self.app.signs.times}  {words:<{classes}}  {cause}", "text"),))
             if len(causes) > len(shown):
                 lines.append(((f"      and {plural(len(causes) - len(shown), 'other cause')}", "dim"),))
-            lines.append(((before, "dim"), name, (f"  {self._ended}", "dim")))
-        else:
-            lines.append((name, (f"  {self._ended}", "dim")))
-            text = plain(first.failure_text.replace("\n", " "), limit=2 * width)
-            lines += [((part, "bad"),) for part in cells_of(text, width)[:2]]
-        left = max(0, min(room - len(lines), _MOST_EVIDENCE))
+        lines.append(
+            shortened(
+                first.competition_id,
+                "strong",
+                before=((("the first, " if several else ""), "dim"),),
+                after=((f" seed {first.seed}", "strong"), (f"  {self._ended}", "dim")),
+            )
+        )
+        if not several:
+            lines.append(wrapped(first.failure_text, "bad", ("", "text"), most=2))
+        left = max(0, min(room - len(lines) - (not several), _MOST_EVIDENCE))
         printed = self._printed[-left:] if left else ()
-        return lines + [((f"  {foreign(text, width - 2).rstrip()}", "dim"),) for text in printed]
+        return [*lines, *((("  ", "text"), (text, "dim")) for text in printed)]
 
     def _take(self, facts: RunFacts) -> None:
         """Show how the first run ended, and read the end of its log."""

@@ -22,14 +22,13 @@ from mlebench_console.console.nouns.event import (
     joined_steps,
     listed_events,
 )
-from mlebench_console.console.pieces import Line, cut, foreign, heading, joined, told_apart
-from mlebench_console.console.roles import Drawing, Piece, Pieces
-from mlebench_console.console.sanitize import plain
+from mlebench_console.console.pieces import told_apart
+from mlebench_console.console.roles import Drawing, Pieces
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DescribedScreen
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.widgets.blocks import Block, in_one_line, section
 from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.event_records import EventSeverity
@@ -87,7 +86,7 @@ class EventsScreen(DescribedScreen):
         if not found:
             back = self.app.drawing.keys("events.back")
             text = f"no event matches this filter: {back} clears it" if chosen else "nothing has happened yet"
-            shown.show([Line(((f"  {text}", "dim"),))])
+            shown.show([((f"  {text}", "dim"),)])
             self._draw_about()
             return
         newest: list[EventRow] = []
@@ -96,21 +95,21 @@ class EventsScreen(DescribedScreen):
             if event_key(equal) in self._opened:
                 newest += [(one,) for one in equal]
         table = Table(_columns(newest, shown.line_width), newest, shown.line_width, self.app.drawing)
-        lines: list[Line] = []
+        lines: list[Block] = []
         for day, of_day in groupby(newest, key=_day):
-            lines.append(Line(heading(day, shown.line_width, signs)))
+            lines.append(section(day))
             lines += [table.line(equal, key=event_key(equal)) for equal in of_day]
         if len(found) > MOST_LINES:
             older = (
                 f"{sum(map(len, found[MOST_LINES:])):,} older: filter them, or see 'mlebench-console events'"
             )
-            lines.append(Line(((f"  {older}", "dim"),)))
+            lines.append(((f"  {older}", "dim"),))
         shown.show(lines, heading=table.heading())
         self._draw_about()
 
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing, and put the cursor on the newest match."""
-        super().on_prompt_changed(message)
+    def filter_by(self, words: str) -> None:
+        """Filter, and put the cursor on the newest match."""
+        super().filter_by(words)
         self.line_list.action_edge(-1)
 
     def on_line_list_cursor_moved(self) -> None:
@@ -145,7 +144,7 @@ class EventsScreen(DescribedScreen):
         else:
             self.app.show(_PLACES.get(event.subject, "overview"))
 
-    def _header(self, chosen: RowFilter[EventRow], left: Sequence[ListedEvent], known: int) -> Pieces:
+    def _header(self, chosen: RowFilter[EventRow], left: Sequence[ListedEvent], known: int) -> Block:
         newest = "newest " if known == MOST_EVENTS else ""
         count = f"{len(left):,} of {known:,}" if chosen else f"{known:,}"
         parts: list[Pieces] = [((f" {count} {newest}events", "text"),)]
@@ -156,13 +155,12 @@ class EventsScreen(DescribedScreen):
             # Outcomes among them have colours of their own.
             parts.append(((plural(warnings, "warning"), "text"),))
         if chosen.text:
-            parts.append(((f"/ {foreign(chosen.text, 60).rstrip()}", "accent"),))
+            parts.append(((f"/ {chosen.text}", "accent"),))
         if chosen.unknown:
-            parts.append(((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}", "warn"),))
+            parts.append(((f"unknown: {', '.join(chosen.unknown)}", "warn"),))
         if len(self._shown) < len(left):
             parts.append((("the steps of a start or an end are one line, and so are equal events", "dim"),))
-        signs = self.app.signs
-        return joined(parts, (f" {signs.dot} ", "faint"), self.line_list.line_width)
+        return in_one_line(parts)
 
     def _take(self, found: tuple[ListedEvent, ...]) -> None:
         self._events = found
@@ -175,20 +173,20 @@ class EventsScreen(DescribedScreen):
 
     def _draw_about(self) -> None:
         """Draw the event under the cursor in full, in two lines: columns may be cut or left out."""
-        equal, signs = self._chosen(), self.app.signs
-        lines: list[list[Piece]] = [[], []]
-        if equal is not None:
-            one = equal[0]
-            subject = event_subject(equal)
-            if len(equal) == 1 and one.seed is not None:
-                subject += f" seed {one.seed}"
-            known = [each for each in (subject, event_sweeps(equal), one.event.kind) if each]
-            lines[0] = [(f" {f' {signs.dot} '.join(known)}", "dim")]
-            lines[1] = [(" ", "text"), (common_words(equal), event_role(one))]
-            lines[1] += [(f" {signs.dot} {one.ended}", "dim")] if one.ended and len(equal) == 1 else []
-        for pieces in lines:
-            pieces[:] = [(plain(text.replace("\n", " ")), role) for text, role in pieces]
-        self.about.show(*(cut(tuple(pieces), self.line_list.line_width, signs.ellipsis) for pieces in lines))
+        equal, dot = self._chosen(), f" {self.app.signs.dot} "
+        if equal is None:
+            self.about.show()
+            return
+        one = equal[0]
+        subject = event_subject(equal)
+        if len(equal) == 1 and one.seed is not None:
+            subject += f" seed {one.seed}"
+        known = [each for each in (subject, event_sweeps(equal), one.event.kind) if each]
+        ended = f"{dot}{one.ended}" if one.ended and len(equal) == 1 else ""
+        self.about.show(
+            ((f" {dot.join(known)}", "dim"),),
+            ((f" {common_words(equal)}", event_role(one)), (ended, "dim")),
+        )
 
 
 def _day(row: EventRow) -> str:

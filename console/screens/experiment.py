@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import stdev
+
+from textual.containers import Horizontal
+from textual.widget import Widget
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
@@ -18,26 +21,25 @@ from mlebench_console.console.nouns.trial import (
     CompetitionTrials,
     seed_field,
 )
-from mlebench_console.console.pieces import (
-    Line,
-    bar,
-    beside,
-    cells_of,
-    cut,
-    fit,
-    foreign,
-    heading,
-    joined,
-)
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
+from mlebench_console.console.pieces import Line, bar, beside, fit, heading
+from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.widgets.blocks import (
+    Block,
+    Layout,
+    in_one_line,
+    laid_out,
+    section,
+    shortened,
+    wrapped,
+)
+from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.scoreboard import ExperimentFacts, Subject, experiment
 from mlebench_console.engine.scoreboard.insight import Insight
 from mlebench_console.engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
 from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries
-from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import limit_text, plural
 from mlebench_console.state.lifecycle import Outcome
 
@@ -68,7 +70,7 @@ class _SubjectScreen(ListScreen):
     def __init__(self, subject: Subject) -> None:
         super().__init__()
         self._subject = subject
-        self._found: ExperimentFacts | Problem | None = None
+        self._found: ExperimentFacts | None = None
 
     def queries(self) -> Queries:
         """The experiment."""
@@ -76,12 +78,8 @@ class _SubjectScreen(ListScreen):
         return {"experiment": (ask, self._take)}
 
     def redraw(self) -> None:
-        """Draw the experiment, or why there is none."""
-        if isinstance(self._found, Problem):
-            text = " ".join(str(self._found).splitlines())
-            self.header.show(((f" {foreign(text, self.line_list.line_width - 2).rstrip()}", "bad"),))
-            self.line_list.show((Line(),))
-        elif self._found is not None:
+        """Draw the experiment once it is read."""
+        if self._found is not None:
             self.draw_experiment(self._found)
 
     def draw_experiment(self, found: ExperimentFacts) -> None:
@@ -94,7 +92,7 @@ class _SubjectScreen(ListScreen):
 
         self.app.push_screen(ExportScreen(self._subject))
 
-    def _take(self, found: ExperimentFacts | Problem) -> None:
+    def _take(self, found: ExperimentFacts) -> None:
         self._found = found
 
 
@@ -102,6 +100,11 @@ class ExperimentScreen(_SubjectScreen):
     """An experiment's measures, competitions and statistics for one column of the scoreboard."""
 
     CONTEXTS = ("experiment", "list", "matrix")
+
+    def body(self) -> Iterable[Widget]:
+        """Return the header, the list, and what a wide terminal shows beside it."""
+        header, lines = super().body()
+        return header, Horizontal(lines, Painted(id="side"), id="beside")
 
     def __init__(self, subject: Subject, *, column: str = "all") -> None:
         super().__init__(subject)
@@ -111,7 +114,23 @@ class ExperimentScreen(_SubjectScreen):
         """Draw it on its split."""
         high = self.size.height >= _HIGH
         self.header.show(*self._header(found), *[()] * high)
-        self.line_list.show(self._lines(found, high=high))
+        # In wide terminals the statistics are beside the competitions, if they need not be scrolled there.
+        seeds = max(map(len, found.evidence.by_competition.values()), default=0)
+        needed = max(_MEASURES, _NAMES + seeds * (TRIAL_WIDTH + 1))
+        needed += _COSTS if found.insight.model_costs_by_competition else 0
+        room, statistics = self.size.width - needed - 2, partial(_statistics, found.insight)
+        lines = laid_out([statistics], self.app.drawing.within(room)) if room >= _BLOCK + 4 else []
+        side = self.query_one("#side", Painted)
+        side.display = 0 < len(lines) <= self.line_list.size.height
+        side.set_class(self.app.settings.ascii_only, "-ascii")
+        side.show(*lines)
+        self.line_list.styles.width = needed if side.display else "1fr"
+        below: list[Block] = [] if side.display else [(), statistics]
+        self.line_list.show([partial(self._competitions, found, seeds, high), *below])
+
+    def on_line_list_resized(self) -> None:
+        """Draw the list for the width that it has got."""
+        self.draw()
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
@@ -143,62 +162,55 @@ class ExperimentScreen(_SubjectScreen):
         self._column = names[(names.index(self._column) + 1) % len(names)]
         self.redraw()
 
-    def _header(self, found: ExperimentFacts) -> tuple[Pieces, ...]:
-        """Return the name and conditions of the experiment."""
-        column, width = self._column, self.line_list.line_width
+    def _header(self, found: ExperimentFacts) -> Iterator[Block]:
+        """Yield the name and conditions of the experiment."""
         evidence, row = found.evidence, found.row
-        dot: Piece = (f" {self.app.drawing.signs.dot} ", "faint")
         conditions = evidence.conditions
         done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
         agent = " ".join(part for part in (conditions.agent, conditions.agent_version) if part)
-        first: list[Pieces] = [
-            ((f" {foreign(evidence.name, 40).rstrip()}", "strong"),),
-            ((f"{done} {'seed' if done == '1' else 'seeds'} complete", "text"),),
-            (("every split" if column == "all" else f"split {column}", "accent"),),
-            ((f"agent {foreign(agent or wording.UNKNOWN, 40).rstrip()}", "dim"),),
-        ]
-        second: list[Pieces] = [
+        split = "every split" if self._column == "all" else f"split {self._column}"
+        yield in_one_line(
+            [
+                ((f" {evidence.name}", "strong"),),
+                ((f"{done} {'seed' if done == '1' else 'seeds'} complete", "text"),),
+                ((split, "accent"),),
+                ((f"agent {agent or wording.UNKNOWN}", "dim"),),
+            ]
+        )
+        demo: list[Pieces] = [(("demo data, not a result", "warn"),)] if row.demo else []
+        known: list[Pieces] = [
             ((f"edition {conditions.edition}", "dim"),),
             ((f"limit {limit_text(conditions.hours) if conditions.hours else wording.UNKNOWN}", "dim"),),
-            ((f"network {foreign(conditions.network or wording.UNKNOWN, 12).rstrip()}", "dim"),),
-            ((foreign(conditions.hardware or "hardware unknown", 60).rstrip(), "dim"),),
+            ((f"network {conditions.network or wording.UNKNOWN}", "dim"),),
+            ((conditions.hardware or "hardware unknown", "dim"),),
         ]
-        if row.demo:
-            second.insert(0, (("demo data, not a result", "warn"),))
-        lines = [joined(first, dot, width), ((" ", "text"), *joined(second, dot, width - 1))]
+        yield in_one_line([*demo, *known], (" ", "text"))
         if evidence.conflict:
-            lines.append(
-                ((f" does not make a row: {foreign(evidence.conflict, width - 16).rstrip()}", "bad"),)
-            )
-        return tuple(lines)
+            yield ((f" does not make a row: {evidence.conflict}", "bad"),)
 
-    def _lines(self, found: ExperimentFacts, *, high: bool) -> list[Line]:
-        """Return the measures, all in a high terminal, the competitions of a column by split, and the insights."""
-        column, width, drawing = self._column, self.line_list.line_width, self.app.drawing
-        seeds = max(map(len, found.evidence.by_competition.values()), default=0)
-        # In wide terminals the statistics are beside the competitions.
-        needed = max(_MEASURES, _NAMES + seeds * (TRIAL_WIDTH + 1)) + (
-            _COSTS if found.insight.model_costs_by_competition else 0
-        )
-        room = width - needed if width >= needed + _BLOCK + 6 else 0
-        width -= room
-        pane = ExperimentPane(found, width, drawing)
-        lines = pane.measures(MEASURES_BY_INTEREST if high else _FIRST_MEASURES)
-        members = set(registry.splits()[COLUMNS[column]])
-        shown = [name for name in found.evidence.competitions if name in members or column == "all"]
+    def _competitions(
+        self, found: ExperimentFacts, seeds: int, high: bool, drawing: Drawing
+    ) -> Iterator[Block]:
+        """Draw the measures, all of them in a high terminal, and the competitions of a column by split."""
+        yield _measures(found, MEASURES_BY_INTEREST if high else _FIRST_MEASURES, drawing)
+        members = set(registry.splits()[COLUMNS[self._column]])
+        shown = [name for name in found.evidence.competitions if name in members or self._column == "all"]
         costs = found.insight.model_costs_by_competition
         rows = [
             CompetitionTrials(name, found.evidence.by_competition[name], costs.get(name)) for name in shown
         ]
-        trials = Table(_trial_columns(rows, seeds, is_wide=width >= _WIDE), rows, width - 1, drawing)
+        trials = Table(
+            _trial_columns(rows, seeds, is_wide=drawing.width >= _WIDE), rows, drawing.width - 1, drawing
+        )
         for split in ORDER:
             of_split = [row for row in rows if split_of(row.competition_id) == split]
             if of_split:
-                lines += [Line(), trials.heading(f"{split.upper()}  {len(of_split)}")]
-                lines += [trials.line(row, key=row.competition_id) for row in of_split]
+                yield ()
+                yield trials.heading(f"{split.upper()}  {len(of_split)}")
+                yield from (trials.line(row, key=row.competition_id) for row in of_split)
         if not shown:
-            lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
-        return pane.with_statistics(lines, room)
+            yield ()
+            yield (("  it has no runs of this split", "dim"),)
 
 
 class PlotsScreen(_SubjectScreen):
@@ -209,113 +221,74 @@ class PlotsScreen(_SubjectScreen):
     def draw_experiment(self, found: ExperimentFacts) -> None:
         """Draw the plots."""
         self.header.show(*self._plots_header(found), ())
-        self.line_list.show(self._plot_lines(found.plots))
+        self.line_list.show([partial(_plots, found.plots)])
 
-    def _plots_header(self, found: ExperimentFacts) -> tuple[Pieces, ...]:
-        """Return whose plots they are, and what bars and signs mean."""
-        width, drawing = self.line_list.line_width, self.app.drawing
+    def _plots_header(self, found: ExperimentFacts) -> Iterator[Block]:
+        """Yield whose plots they are, and what bars and signs mean."""
+        signs = self.app.signs
         runs, competitions = len(found.evidence.trials), len(found.evidence.competitions)
-        of = f"{plural(runs, 'run')} of {plural(competitions, 'competition')}"
-        name = foreign(
-            found.evidence.name, max(16, width - 30 - len(of)), ellipsis=drawing.signs.ellipsis
-        ).rstrip()
-        first: Pieces = ((f" {name}", "strong"), (f"  plots of {of}", "text"))
+        of = f"  plots of {plural(runs, 'run')} of {plural(competitions, 'competition')}"
+        yield shortened(found.evidence.name, "strong", before=((" ", "text"),), after=((of, "text"),))
         parts: list[Pieces] = [((" a whole bar is 100 %, or 100 points; other units say theirs", "dim"),)]
         if found.row.seeds_done != 1:
-            parts.append(((f"{drawing.signs.plus_minus} standard error over seeds", "dim"),))
-        return first, joined(parts, (f" {drawing.signs.dot} ", "faint"), width)
-
-    def _plot_lines(self, plots: Sequence[Plot]) -> list[Line]:
-        """Return every plot: a bar and a number for each value, in one column or two."""
-        width = self.line_list.line_width
-        if not plots:
-            return [Line((("  there are no numbers to draw yet", "dim"),))]
-        two = width >= _TWO_COLUMNS and len(plots) > 1
-        room = (width - 2) // 2 if two else width
-        columns: list[list[Line]] = [[], []] if two else [[]]
-        for plot in plots:
-            shortest = min(columns, key=len)
-            shortest += [*([Line()] if shortest else []), *_plot(plot, room, self.app.drawing)]
-        if not two:
-            return columns[0]
-        left, right = columns
-        left += [Line()] * (len(right) - len(left))
-        both = beside([[line.pieces for line in column] for column in columns], (room, room))
-        return [replace(line, pieces=pieces) for line, pieces in zip(left, both, strict=True)]
+            parts.append(((f"{signs.plus_minus} standard error over seeds", "dim"),))
+        yield in_one_line(parts)
 
 
-@dataclass(frozen=True)
-class ExperimentPane:
-    """An experiment's measures and statistics, drawn for a width."""
+def _measures(found: ExperimentFacts, measures: Sequence[Measure], drawing: Drawing) -> Layout:
+    """Return the measures on the experiment's own competitions and on every split that they cover."""
+    covered_splits = [(name, found.row.columns[name]) for name in COLUMNS]
+    # A column without a figure would be dashes only; its own competitions may be exactly those of a split.
+    splits = [one for one in covered_splits if one[1].interim is not None and one[1].covered == one[1].of]
+    own = found.row.own
+    is_split = any(own is not None and own.covered == one.covered == own.of for _name, one in splits)
+    standings = [*([] if is_split else [("its own", own)]), *splits]
+    room = 10 + len(drawing.signs.plus_minus)
 
-    found: ExperimentFacts
-    width: int
-    drawing: Drawing
+    def field(title: str, standing: Standing | None) -> NounField[Measure]:
+        return NounField(
+            title.capitalize(),
+            lambda measure, drawing: _measured(standing, measure, drawing),
+            room,
+            right=True,
+            gap=1,
+        )
 
-    def measures(self, measures: Sequence[Measure]) -> list[Line]:
-        """Return the measures on the experiment's own competitions and on every split that they cover."""
-        found, drawing = self.found, self.drawing
-        covered_splits = [(name, found.row.columns[name]) for name in COLUMNS]
-        # A column without a figure would be dashes only; its own competitions may be exactly those of a split.
-        splits = [one for one in covered_splits if one[1].interim is not None and one[1].covered == one[1].of]
-        own = found.row.own
-        is_split = any(own is not None and own.covered == one.covered == own.of for _name, one in splits)
-        standings = [*([] if is_split else [("its own", own)]), *splits]
+    columns = [NounField[Measure]("mean, %", lambda measure, _: measure.words, 12, grows=18)]
+    columns += [field(title, standing) for title, standing in standings]
+    covered = [
+        "-" if standing is None else f"{standing.covered} of {standing.of}" for _name, standing in standings
+    ]
 
-        room = 10 + len(drawing.signs.plus_minus)
-
-        def field(title: str, standing: Standing | None) -> NounField[Measure]:
-            return NounField(
-                title.capitalize(),
-                lambda measure, drawing: _measured(standing, measure, drawing),
-                room,
-                right=True,
-                gap=1,
-            )
-
-        columns = [NounField[Measure]("mean, %", lambda measure, _: measure.words, 12, grows=18)]
-        columns += [field(title, standing) for title, standing in standings]
-        table = Table(columns, measures, self.width, drawing)
-        covered = [
-            "-" if standing is None else f"{standing.covered} of {standing.of}"
-            for _name, standing in standings
-        ]
+    def lines(drawing: Drawing) -> Iterable[Line]:
+        table = Table(columns, measures, drawing.width, drawing)
         counts = table.line_of([(("competitions", "dim"),), *(((text, "dim"),) for text in covered)])
         return [table.heading(), counts, *map(table.line, measures)]
 
-    def with_statistics(self, lines: list[Line], room: int) -> list[Line]:
-        """Add the statistics: beside the lines where they have `room`, otherwise below them."""
-        width = self.width
-        title = heading("statistics", room - 1 if room else width, self.drawing.signs)
-        drawn = [title, *self._statistics(room or width)]
-        if len(drawn) == 1:
-            return lines
-        if not room:
-            return [*lines, Line(), *map(Line, drawn)]
-        both = beside(([line.pieces for line in lines], drawn), (width, room), ("", "text"))
-        lines += [Line()] * (len(both) - len(lines))
-        return [replace(line, pieces=pieces) for line, pieces in zip(lines, both, strict=True)]
-
-    def _statistics(self, room: int) -> list[Pieces]:
-        """Return the statistics as small tables side by side, then what has only words."""
-        found = self.found
-        blocks = [block for block in _blocks(found.insight) if len(block) > 1]
-        count = max(1, min(len(blocks), (room - 2) // (_BLOCK + 2)))
-        columns: list[list[Pieces]] = [[] for _ in range(count)]
-        for block in blocks:
-            shortest = min(columns, key=len)
-            shortest += [(), *block] if shortest else block
-        lines: list[Pieces] = [(("  ", "text"), *line) for line in beside(columns, [_BLOCK] * count)]
-        told = [(name, text) for name, text in found.insight.facts() if name in _IN_WORDS]
-        for name, text in told:
-            lines += [(), ((f"  {name}", "dim"),)] if name == told[0][0] else [((f"  {name}", "dim"),)]
-            lines += [((f"    {part}", "text"),) for part in cells_of(text, max(20, room - 6))]
-        return lines
+    return lines
 
 
-# The width of a small table, and the statistics that have only words.
+def _statistics(insight: Insight, drawing: Drawing) -> Iterator[Block]:
+    """Draw the statistics as small tables side by side, then what has only words."""
+    blocks = [block for block in _blocks(insight) if len(block) > 1]
+    costs = insight.cost_facts()
+    if blocks or costs:
+        yield section("statistics")
+    count = max(1, min(len(blocks), (drawing.width - 2) // (_BLOCK + 2)))
+    columns: list[list[Pieces]] = [[] for _ in range(count)]
+    for block in blocks:
+        shortest = min(columns, key=len)
+        shortest += [(), *block] if shortest else block
+    yield from ((("  ", "text"), *line) for line in beside(columns, [_BLOCK] * count))
+    if costs:
+        yield ()
+    for name, text in costs:
+        yield ((f"  {name}", "dim"),)
+        yield wrapped(text, "text", ("    ", "text"))
+
+
+# The width of a small table.
 _BLOCK = 37
-_IN_WORDS = ("cost", "model calls", "tokens", "cost of models", "medals for 100 dollars")
 
 
 def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
@@ -396,8 +369,27 @@ def _trial_columns(
 _TWO_COLUMNS = 170
 
 
-def _plot(plot: Plot, width: int, drawing: Drawing) -> list[Line]:
-    """Return a plot: its title, its unit with what a whole bar is, and its bars."""
+def _plots(plots: Sequence[Plot], drawing: Drawing) -> Iterable[Line]:
+    """Draw every plot: a bar and a number for each value, in one column or two."""
+    if not plots:
+        return [Line((("  there are no numbers to draw yet", "dim"),))]
+    two = drawing.width >= _TWO_COLUMNS and len(plots) > 1
+    if two:
+        drawing = drawing.within((drawing.width - 2) // 2)
+    columns: list[list[Line]] = [[], []] if two else [[]]
+    for plot in plots:
+        shortest = min(columns, key=len)
+        shortest += [*([Line()] if shortest else []), *laid_out(_plot(plot, drawing), drawing)]
+    if not two:
+        return columns[0]
+    left, right = columns
+    left += [Line()] * (len(right) - len(left))
+    both = beside([[line.pieces for line in column] for column in columns], (drawing.width, drawing.width))
+    return [replace(line, pieces=pieces) for line, pieces in zip(left, both, strict=True)]
+
+
+def _plot(plot: Plot, drawing: Drawing) -> Iterator[Block]:
+    """Draw a plot: its title, its unit with what a whole bar is, and its bars."""
     values = [y for series in plot.series for _x, y in series.points]
     ends: dict[float, float] = {}
     for series in plot.series:
@@ -409,17 +401,9 @@ def _plot(plot: Plot, width: int, drawing: Drawing) -> list[Line]:
     if not plot.is_percent:
         unit += f", a whole bar: {f'all {plot.y_label}' if stacked else f'{top:,.4g}'}"
     several = len(plot.series) > 1
-    lines = [
-        Line(heading(plot.title, width, drawing.signs), key=plot.key, selectable=True),
-        Line(
-            cut(
-                ((f"  {fit(plot.x_label, _LABEL)} {' ' * _SERIES}", "dim"), (unit, "dim")),
-                width,
-                drawing.signs.ellipsis,
-            )
-        ),
-    ]
-    room = max(8, min(60, width - _LABEL - _SERIES - 19))
+    yield Line(heading(plot.title, drawing.width, drawing.signs), key=plot.key, selectable=True)
+    yield (f"  {fit(plot.x_label, _LABEL)} {' ' * _SERIES}", "dim"), (unit, "dim")
+    room = max(8, min(60, drawing.width - _LABEL - _SERIES - 19))
     for x in sorted(ends):
         label = plot.ticks[round(x)] if plot.ticks else f"{x:.4g}"
         whole = 100.0 if plot.is_percent else ends[x] if stacked else top
@@ -427,9 +411,8 @@ def _plot(plot: Plot, width: int, drawing: Drawing) -> list[Line]:
             role = _SERIES_ROLES.get(series.name, "bad") if several else "running"
             drawn = _bar(series, x, whole, room, drawing, role=role, several=several, with_share=stacked)
             if drawn:
-                lines.append(Line(cut(((f"  {fit(label, _LABEL)} ", "text"), *drawn), width)))
+                yield (f"  {fit(label, _LABEL)} ", "text"), *drawn
                 label = ""
-    return lines
 
 
 def _bar(

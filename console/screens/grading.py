@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import csv
+import itertools
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from rich.cells import cell_len
+import msgspec
 from textual.containers import Vertical
 from textual.fuzzy import FuzzySearch
 from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Input
 
+from mlebench_console import grade_submission
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, Edition
+from mlebench_console.competitions.registry import all_ids, get
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.competition import competition
 from mlebench_console.console.nouns.grading import EARNED, GRADING, PastGrading
 from mlebench_console.console.nouns.outcomes import outcome_sign
-from mlebench_console.console.pieces import (
-    Line,
-    fitting,
-    foreign,
-    foreign_lines,
-    foreign_path,
-    heading,
-)
-from mlebench_console.console.roles import Piece, Pieces, Role, better_arrow
+from mlebench_console.console.pieces import Line
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.widgets.blocks import Block, listing, longest, section, shortened, wrapped
 from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.ruler import medal_role, ruler, to_next
-from mlebench_console.console.tui.widgets.table import Table
-from mlebench_console.console.views.grading import (
-    FileRow,
-    GradedFile,
-    file_signature,
-    grade_file,
-    past_grading,
-    prepared_competitions,
-    read_past,
-    write_past,
-)
-from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.console.tui.widgets.ruler import margined_ruler, medal_role, to_next
+from mlebench_console.engine.datasets.plans import is_ready
+from mlebench_console.engine.grading.report import Report
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
 
+HISTORY_NAME = "graded.json"
+_MOST_KEPT = 200
+_MOST_BYTES = 1 << 20
+_NAMED_ROW = re.compile(r"(?:^|\. )Row (\d{1,9})\b")
+_BESIDE = 1
+# Rows further down are not looked up: reading them would take longer than the grading.
+_MOST_ROWS = 5_000_000
+_LONGEST = 4_000
 Signature = tuple[int, ...] | None
 
 _LOOK_SECONDS = 1.0
@@ -58,8 +58,6 @@ _MOST_CHOICES = 8
 
 _LABEL = 14
 _MOST_DEFECTS = 4
-# The most lines of a text.
-_MOST_LINES = 4
 # In lower terminals each known defect has one line.
 _HIGH = 32
 # From this width on the history has dates beside times.
@@ -76,6 +74,127 @@ _OUTCOMES = {
     "grader_error": "so odd that its grader failed",
     "limits_exceeded": "grading exceeded its limits",
 }
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """One row of a graded file; number 0 is the header."""
+
+    number: int
+    text: str
+    is_wrong: bool
+
+
+@dataclass(frozen=True)
+class GradedFile:
+    """The report on a file, with its competition and the duration of grading.
+
+    Attributes:
+        rows: the row that a refusal names, with its neighbours.
+    """
+
+    competition: Competition
+    report: Report
+    bytes: int | None
+    seconds: float
+    rows: tuple[FileRow, ...] = ()
+
+
+def prepared_competitions(data_dir: Path) -> tuple[str, ...]:
+    """Return the competitions whose data are prepared, which files can be graded for; damaged ones are left out."""
+
+    def is_prepared(competition_id: str) -> bool:
+        try:
+            return is_ready(competition_id, "v1", data_dir)
+        except DataProblem:
+            return False
+
+    return tuple(filter(is_prepared, all_ids()))
+
+
+def grade_file(competition_id: str, path: Path, data_dir: Path, edition: Edition = "v1") -> GradedFile:
+    """Grade a file; slow, so call it in a thread.
+
+    Raises:
+        Problem: unknown competition, unprepared dataset, or no such file.
+    """
+    found = get(competition_id)
+    if not path.is_file():
+        raise _no_file(path)
+    began = time.monotonic()
+    report = grade_submission(path, competition_id, data_dir=data_dir, edition=edition)
+    rows = rows_behind(path, report.message) if report.score is None else ()
+    return GradedFile(found, report, path.stat().st_size, time.monotonic() - began, rows)
+
+
+def _no_file(path: Path) -> UsageProblem:
+    """Return what is wrong with a path that is not that of a file."""
+    if path.is_dir():
+        return UsageProblem(f"{path} is a folder", "", "Name the CSV file in it.")
+    missing = [folder for folder in path.parents if not folder.exists()]
+    why = f"its folder {missing[-1]} does not exist" if missing else "its folder has no file of that name"
+    return UsageProblem(f"there is no file {path}", why, "Correct the path.")
+
+
+def file_signature(path: Path) -> tuple[int, ...] | None:
+    """Return values that change when a file changes; None if it does not exist. Waits for the disk."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def past_grading(report: Report, path: Path, at: float) -> PastGrading:
+    """Return a report's entry for the history."""
+    earned = report.medal or ("above median" if report.above_median else "below median")
+    return PastGrading(
+        report.competition_id,
+        str(path),
+        at,
+        report.edition,
+        report.outcome,
+        report.score,
+        earned if report.score is not None else "",
+        report.message,
+    )
+
+
+def read_past(state_dir: Path) -> tuple[PastGrading, ...]:
+    """Read the history, newest first; empty if it is damaged."""
+    try:
+        with files.reading_untrusted(state_dir / HISTORY_NAME, max_bytes=_MOST_BYTES) as stream:
+            return msgspec.json.decode(stream.read(), type=tuple[PastGrading, ...])
+    except (OSError, msgspec.DecodeError, DataProblem):
+        return ()
+
+
+def write_past(state_dir: Path, past: tuple[PastGrading, ...]) -> None:
+    """Write the history, if the state directory exists."""
+    if state_dir.is_dir():
+        kept = [asdict(each) for each in past[:_MOST_KEPT]]
+        files.write_json(state_dir / HISTORY_NAME, kept, durable=False)
+
+
+def rows_behind(path: Path, message: str) -> tuple[FileRow, ...]:
+    """Read the header, the row that a message names and its neighbours; empty if it names none.
+
+    Rows are counted as graders do, as records of the table: a cell may contain line ends.
+    """
+    named = _NAMED_ROW.search(message)
+    wanted = int(named[1]) if named else 0
+    if not 0 < wanted <= _MOST_ROWS:
+        return ()
+    found: list[FileRow] = []
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as stream:
+            for number, cells in enumerate(itertools.islice(csv.reader(stream), wanted + _BESIDE + 1)):
+                if number == 0 or abs(number - wanted) <= _BESIDE:
+                    text = ",".join(cells)[:_LONGEST]
+                    found.append(FileRow(number, text, number == wanted))
+    except (OSError, csv.Error):
+        pass  # the report is sufficient without them
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +234,7 @@ class GradeScreen(ConsoleScreen):
 
     def body(self) -> Iterable[Widget]:
         """Return the report, the fields, the matching competitions, and the history."""
-        yield GradingLines(id="verdict")
+        yield Painted(id="verdict")
         yield Vertical(
             LabelledField(
                 "competition",
@@ -131,9 +250,9 @@ class GradeScreen(ConsoleScreen):
             ),
             id="form",
         )
-        yield GradingLines(id="metric")
-        yield GradingHistory(id="history")
-        yield GradingLines(id="about")
+        yield Painted(id="metric")
+        yield LineList(id="history")
+        yield Painted(id="about")
 
     def on_mount(self) -> None:
         """Read the history."""
@@ -174,7 +293,7 @@ class GradeScreen(ConsoleScreen):
 
     def on_line_list_opened(self) -> None:
         """Grade the file of the history's line again, or fill in the competition of the line."""
-        key = self.query_one(GradingHistory).key
+        key = self.query_one(LineList).key
         if isinstance(key, PastGrading):
             self.fill_in(key.competition_id, key.path)
         elif isinstance(key, str):
@@ -228,8 +347,9 @@ class GradeScreen(ConsoleScreen):
         self._asked = asked
         self.draw()
         self.in_background(
-            partial(_graded_or_problem, asked, self.app.places.data_dir, self._waiting),
+            partial(_graded, asked, self.app.places.data_dir, self._waiting),
             partial(self._take, asked),
+            failed=partial(self._take, asked),
         )
 
     def _is_about(self, asked: _Asked) -> bool:
@@ -276,7 +396,7 @@ class GradeScreen(ConsoleScreen):
 
     def label_of(self, key: Key) -> str:
         """Return the word for what a key would do now: in a field, in the history, or outside of both."""
-        history = self.query_one(GradingHistory) if self.is_composed() else None
+        history = self.query_one(LineList) if self.is_composed() else None
         is_in_list = history is not None and history.has_focus
         if key.id == "grade.run" and history is not None and is_in_list:
             return "grade again" if isinstance(history.key, PastGrading) else "choose"
@@ -295,41 +415,39 @@ class GradeScreen(ConsoleScreen):
             lacks = "  not prepared" if self._is_unprepared(name) else ""
             choices.append(((name, "strong" if first else "dim"), (lacks, "warn"), (hint, "dim")))
         self.query_one("#choices", Painted).show(*choices)
-        about, verdict = self.query_one("#metric", GradingLines), self._verdict
-        metric: list[Pieces] = []
+        metric: list[Block] = []
         if chosen is not None:
-            metric.append(about.metric(chosen, self._edition))
+            metric.append(_metric(chosen, self._edition, self.app.drawing))
             if self._is_unprepared(chosen.id):
-                metric.append(_labelled("", ("its data are not prepared: Data prepares them", "warn")))
-        about.show(*metric)
-        watching: tuple[Pieces, ...] = ()
-        if self._watched is not None:
-            path, of = str(self._watched.path), f" for {self._watched.competition_id}"
-            stop = self.app.drawing.keys("grade.watch")
-            after = f": graded again when it changes, {stop} stops"
-            room = self.size.width - len(f" watching {of}{after}") - 1
-            if room < 12:
-                of, room = "", room + len(of)  # the first field, or the history, shows the competition
-            ends = foreign_path(path, max(10, room), ellipsis=signs.ellipsis).strip()
-            watching = (verdict.line(f"watching {ends}{of}{after}", "running"), ())
-        verdict.show(*watching, *self._hint(), *self._result())
+                metric.append((_label(""), ("its data are not prepared: Data prepares them", "warn")))
+        self.query_one("#metric", Painted).show(*metric)
+        verdict = self.query_one("#verdict", Painted)
+        verdict.show(*self._watching(), *self._hint(), *self._result())
         verdict.display = bool(verdict.text)
-        history = self.query_one(GradingHistory)
         has_room = self._asked is None and self._found is None
-        lines = history.past(self._past, explains=has_room)
-        history.show([*lines, *history.prepared(self._prepared)])
+        self.query_one(LineList).show(
+            [*_history(self._past, explains=has_room), *_graded_for(self._prepared)]
+        )
         self._draw_about()
+
+    def _watching(self) -> Iterable[Block]:
+        """Return which file is graded again when it changes."""
+        if self._watched is None:
+            return ()
+        stop = self.app.drawing.keys("grade.watch")
+        # Elsewhere the first field, or the history, shows the competition.
+        of = f" for {self._watched.competition_id}" if self.size.width >= _WIDE else ""
+        before: Piece = (" watching ", "running")
+        after: Piece = (f"{of}: graded again when it changes, {stop} stops", "running")
+        path = str(self._watched.path)
+        return (shortened(path, "running", before=(before,), after=(after,), is_path=True), ())
 
     def _draw_about(self) -> None:
         """Draw the full path and the problem of the history's line under the cursor."""
-        history = self.query_one(GradingHistory)
-        about = self.query_one("#about", GradingLines)
-        about.show(*(about.past(history.key) if history.has_focus else ()))
-
-    @property
-    def _verdict(self) -> GradingLines:
-        """The report on the file."""
-        return self.query_one("#verdict", GradingLines)
+        history = self.query_one(LineList)
+        about = self.query_one("#about", Painted)
+        key = history.key if history.has_focus else None
+        about.show(*(_about_past(key) if isinstance(key, PastGrading) else ()))
 
     def _typed(self) -> tuple[str, str]:
         """The typed competition and path."""
@@ -346,38 +464,40 @@ class GradeScreen(ConsoleScreen):
                 # Scroll a long path to its end, once the field's width is known.
                 self.call_after_refresh(field.action_end)
 
-    def _hint(self) -> tuple[Pieces, ...]:
+    def _hint(self) -> Iterable[Block]:
         """Return the hint for a form that was left half filled."""
         typed, path = self._typed()
         if self.focused is not None or bool(typed) == bool(path):
             return ()
         missing = "no file is named yet" if typed else "no competition is named yet"
-        key = self.app.drawing.keys("grade.next")
-        forms = (
-            f"{missing}: {key} goes back to the fields, digits switch screens",
-            f"{missing}: {key} goes back",
-        )
-        return (fitting([((f" {text}", "accent"),) for text in forms], self.size.width),)
+        back = f" {missing}: {self.app.drawing.keys('grade.next')} goes back"
+        return (longest(((f"{back} to the fields, digits switch screens", "accent"),), ((back, "accent"),)),)
 
-    def _result(self) -> tuple[Pieces, ...]:
+    def _result(self) -> Iterable[Block]:
         if self._asked is not None:
             key = self.app.drawing.keys("grade.back")
-            text = f"grading {self._asked.path.name}   {key} {key} waits no longer"
-            return (self._verdict.line(text, "running"), *self._report())
+            after: Piece = (f"   {key} {key} waits no longer", "running")
+            grading = shortened(f" grading {self._asked.path.name}", "running", after=(after,))
+            return (grading, *self._report())
         if isinstance(self._found, Problem):
             problem, failed = self._found, self.app.signs.failed
-            told = self._verdict.listed(f"{failed} not graded", [problem.what], "bad")
-            told += self._verdict.listed("cause", filter(None, [problem.why]), "warn")
-            return (*told, *self._verdict.listed("next", filter(None, [problem.next_step]), "text"))
+            return (
+                wrapped(problem.what, "bad", _label(f"{failed} not graded")),
+                wrapped(problem.why, "warn", _label("cause")),
+                wrapped(problem.next_step, "text", _label("next")),
+            )
         return self._report()
 
-    def _report(self) -> tuple[Pieces, ...]:
+    def _report(self) -> Iterable[Block]:
         """Return the report shown last, if it is of the same file still."""
         if not isinstance(self._found, GradedFile):
             return ()
         name = self.app.drawing.keys
         again = f"{name('grade.run')} grades it again, {name('grade.watch')} whenever it changes"
-        return self._verdict.report(self._found, f"mend the file; {again}")
+        drawing, (width, height) = self.app.drawing, self.size
+        return _report(
+            self._found, f"mend the file; {again}", drawing, wide=width >= _WIDE, high=height >= _HIGH
+        )
 
     def _take(self, asked: _Asked, found: GradedFile | Problem) -> None:
         if asked is not self._asked:
@@ -426,144 +546,97 @@ class GradeScreen(ConsoleScreen):
         self._grade(replace(watched, edition=self._edition))
 
 
-class GradingLines(Painted):
-    """Lines about one file behind labels, as wide as the screen."""
+def _label(text: str) -> Piece:
+    return f" {text:<{_LABEL}}", "dim"
 
-    def metric(self, found: Competition, edition: Edition) -> Pieces:
-        """Return the line with the metric, its better direction, and the edition."""
-        drawing = self.app.drawing
-        arrow = better_arrow(found.thresholds, drawing.signs)
-        rest = f" {drawing.signs.dot} {found.complexity} {drawing.signs.dot} edition {edition}"
-        which = f", {wording.better(found.thresholds)} {arrow}{rest}"
-        name = foreign(
-            found.metric.name, max(10, self.screen.size.width - _LABEL - 2 - cell_len(which))
-        ).rstrip()
-        return _labelled("metric", (f"{name}{which}", "dim"))
 
-    def report(self, graded: GradedFile, mend: str) -> tuple[Pieces, ...]:
-        """Return a report: the result, its place among the cut-offs, and for a refused file what to do."""
-        drawing, (width, height) = self.app.drawing, self.screen.size
-        report, cuts = graded.report, graded.competition.thresholds
-        lines: list[Pieces] = [self._verdict(graded)]
-        ends = [
-            f"   {wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"
-        ]
-        ends.append(f"   edition {report.edition}")
-        took = ends[0] if width >= _WIDE else ends[1]
-        path = foreign_path(
-            report.submission_path, max(20, width - _LABEL - len(took) - 2), ellipsis=drawing.signs.ellipsis
-        )
-        file: Pieces = _labelled("file", (path, "text"), (took, "dim"))
-        if report.score is None:
-            lines += self.listed("why", report.message.splitlines(), "warn")
-            lines += self._rows(graded.rows)
-            lines += [*self.listed("next", [mend], "text"), file]
-        else:
-            lines.append(file)
-        if report.score is not None or height >= _HIGH:
-            lines.append(())
-            lines += [
-                ((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, drawing.signs)
-            ]
-        if report.defects:
-            lines += [
-                (),
-                _labelled("known defects", (f"of this competition in edition {report.edition}", "dim")),
-            ]
-            # Leave room for the history below.
-            most_lines = _MOST_LINES if height >= _HIGH else 1
-            lines += self.listed("", report.defects[:_MOST_DEFECTS], "dim", most_lines=most_lines)
-        return tuple(lines)
+def _metric(found: Competition, edition: Edition, drawing: Drawing) -> Block:
+    """Return the line with the metric, its better direction, and the edition."""
+    arrow, dot = better_arrow(found.thresholds, drawing.signs), drawing.signs.dot
+    which = f", {wording.better(found.thresholds)} {arrow} {dot} {found.complexity} {dot} edition {edition}"
+    return shortened(found.metric.name, "dim", before=(_label("metric"),), after=((which, "dim"),))
 
-    def _verdict(self, graded: GradedFile) -> Pieces:
-        """Return the result in one line: medal, score, distance to the next medal, rank; or why there is none."""
-        drawing = self.app.drawing
-        report, cuts = graded.report, graded.competition.thresholds
-        if report.score is None:
-            why = _OUTCOMES.get(report.outcome, report.outcome)
-            return ((f" {f'{drawing.signs.invalid} not valid':<{_LABEL}}", "bad"), (why, "bad"))
-        earned = report.medal or ("above median" if report.above_median else "below median")
-        head: Pieces = (
-            (
-                f" {f'{outcome_sign(EARNED[earned], drawing.signs)} {earned}':<{_LABEL - 1}} ",
-                medal_role(cuts, report.score),
-            ),
-            (f"{report.score:.5f}", "strong"),
-            (f" {better_arrow(cuts, drawing.signs)}   ", "dim"),
-        )
-        further: Pieces = ((to_next(cuts, report.score), "text"),)
-        forms: list[Pieces] = [(*head, *further)]
-        if report.percentile is not None:
-            ranks = (wording.rank(report.percentile), wording.rank(report.percentile, short=True))
-            forms[:0] = [(*head, *further, ("   ", "text"), (rank, "text")) for rank in ranks]
-        return fitting(forms, self.screen.size.width)
 
-    def _rows(self, rows: Sequence[FileRow]) -> list[Pieces]:
-        """Return the file's rows that a refusal names."""
-        lines = []
-        for place, row in enumerate(rows):
+def _report(graded: GradedFile, mend: str, drawing: Drawing, *, wide: bool, high: bool) -> Iterator[Block]:
+    """Yield a report: the result, its place among the cut-offs, and for a refused file what to do."""
+    report, cuts = graded.report, graded.competition.thresholds
+    yield _verdict(graded, drawing)
+    took = f"   {wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, " if wide else "   "
+    after: Piece = (f"{took}edition {report.edition}", "dim")
+    file = shortened(report.submission_path, before=(_label("file"),), after=(after,), is_path=True)
+    if report.score is None:
+        yield from _listed("why", report.message.splitlines(), "warn")
+        for place, row in enumerate(graded.rows):
             number = f"{row.number:,}" if row.number else "heading"
-            text = foreign(row.text, max(10, self.screen.size.width - _LABEL - 14)).rstrip()
-            pieces: Pieces = ((f"{number:>9}  ", "dim"), (text, "warn" if row.is_wrong else "dim"))
-            lines.append(_labelled("" if place else "rows", *pieces))
-        return lines
-
-    def past(self, key: Hashable) -> tuple[Pieces, ...]:
-        """Return the full path of a line of the history, as far as it fits, and why it had no score."""
-        if not isinstance(key, PastGrading):
-            return ()
-        path = _labelled("path", (foreign_path(key.path, self.screen.size.width - _LABEL - 2), "text"))
-        day = _labelled("graded", (f"{wording.date_and_time(key.at)}, edition {key.edition}", "dim"))
-        return (path, day, *(self.listed("why", [key.message], "warn") if key.message else ()))
-
-    def listed(
-        self, label: str, texts: Iterable[str], role: Role, *, most_lines: int = _MOST_LINES
-    ) -> list[Pieces]:
-        """Return texts below each other, the first one behind a label."""
-        shown = (
-            part
-            for text in texts
-            for part in foreign_lines(text, self.screen.size.width - _LABEL - 2, most_lines)
-        )
-        return [_labelled("" if place else label, (text, role)) for place, text in enumerate(shown)]
-
-    def line(self, text: str, role: Role) -> Pieces:
-        """Return one line of text, cut to the width."""
-        return ((f" {foreign(text, self.screen.size.width - 2).rstrip()}", role),)
-
-    def lines(self, text: str, role: Role) -> list[Pieces]:
-        """Return a text on as many lines as it needs."""
-        return [
-            ((f" {part}", role),) for part in foreign_lines(text, self.screen.size.width - 2, _MOST_LINES)
-        ]
+            label = _label("" if place else "rows")
+            yield label, (f"{number:>9}  ", "dim"), (row.text, "warn" if row.is_wrong else "dim")
+        yield wrapped(mend, "text", _label("next"))
+    yield file
+    if report.score is not None or high:
+        yield ()
+        yield margined_ruler(cuts, report.score)
+    if report.defects:
+        yield ()
+        yield _label("known defects"), (f"of this competition in edition {report.edition}", "dim")
+        # Leave room for the history below.
+        yield from _listed("", report.defects[:_MOST_DEFECTS], "dim", most=4 if high else 1)
 
 
-class GradingHistory(LineList):
-    """What was graded before, and the competitions that files can be graded for."""
+def _verdict(graded: GradedFile, drawing: Drawing) -> Block:
+    """Return the result in one line: medal, score, distance to the next medal, rank; or why there is none."""
+    report, cuts = graded.report, graded.competition.thresholds
+    if report.score is None:
+        why = _OUTCOMES.get(report.outcome, report.outcome)
+        return ((f" {f'{drawing.signs.invalid} not valid':<{_LABEL}}", "bad"), (why, "bad"))
+    earned = report.medal or ("above median" if report.above_median else "below median")
+    sign = outcome_sign(EARNED[earned], drawing.signs)
+    head: Pieces = (
+        (f" {f'{sign} {earned}':<{_LABEL - 1}} ", medal_role(cuts, report.score)),
+        (f"{report.score:.5f}", "strong"),
+        (f" {better_arrow(cuts, drawing.signs)}   ", "dim"),
+        (to_next(cuts, report.score), "text"),
+    )
+    if report.percentile is None:
+        return head
+    ranks = (wording.rank(report.percentile), wording.rank(report.percentile, short=True))
+    return longest(*((*head, (f"   {rank}", "text")) for rank in ranks), head)
 
-    def past(self, past: Sequence[PastGrading], *, explains: bool) -> list[Line]:
-        """Return the history, newest first; if it is empty, an explanation of the screen."""
-        width, drawing = self.line_width, self.app.drawing
-        if not past:
-            parts = foreign_lines(_PURPOSE, width - 3) if explains else []
-            return [Line(((f"  {part}", "dim"),)) for part in parts]
-        edition = "edition" if any(each.edition != "v1" for each in past) else ""
-        why = "why" if any(each.message for each in past) else ""
-        columns = GRADING.columns(f"age graded competition result {edition} file {why}")
-        table = Table(columns, past, width, drawing)
-        title = Line(heading("graded before", width, drawing.signs, note=str(len(past))))
-        return [title, table.heading(), *(table.line(each, key=each) for each in past)]
 
-    def prepared(self, prepared: tuple[str, ...] | None) -> list[Line]:
-        """Return the competitions that files can be graded for, under a heading; nothing until they are known."""
-        if prepared is None:
-            return []
-        title = Line(
-            heading("prepared competitions", self.line_width, self.app.drawing.signs, note=str(len(prepared)))
-        )
-        nothing = Line((("  none yet: a dataset has to be prepared on Data first", "warn"),))
-        lines = [Line(((f"  {name}", "text"),), key=name, selectable=True) for name in prepared]
-        return [Line(), title, *(lines or [nothing])]
+def _listed(label: str, texts: Iterable[str], role: Role, *, most: int = 4) -> Iterator[Block]:
+    """Yield texts below each other, the first one behind a label."""
+    for place, text in enumerate(texts):
+        yield wrapped(text, role, _label("" if place else label), most=most)
+
+
+def _about_past(past: PastGrading) -> Iterator[Block]:
+    """Yield the full path of a line of the history, as far as it fits, and why it had no score."""
+    yield shortened(past.path, before=(_label("path"),), is_path=True)
+    yield _label("graded"), (f"{wording.date_and_time(past.at)}, edition {past.edition}", "dim")
+    yield wrapped(past.message, "warn", _label("why"))
+
+
+def _history(past: Sequence[PastGrading], *, explains: bool) -> Iterator[Block]:
+    """Yield the history, newest first; if it is empty, an explanation of the screen."""
+    if not past:
+        if explains:
+            yield wrapped(_PURPOSE, "dim", ("  ", "text"))
+        return
+    edition = "edition" if any(each.edition != "v1" for each in past) else ""
+    why = "why" if any(each.message for each in past) else ""
+    columns = GRADING.columns(f"age graded competition result {edition} file {why}")
+    yield section("graded before", str(len(past)))
+    yield listing(columns, past, key=lambda each: each)
+
+
+def _graded_for(prepared: tuple[str, ...] | None) -> Iterator[Block]:
+    """Yield the competitions that files can be graded for, under a heading; nothing until they are known."""
+    if prepared is None:
+        return
+    yield ()
+    yield section("prepared competitions", str(len(prepared)))
+    yield from (Line(((f"  {name}", "text"),), key=name, selectable=True) for name in prepared)
+    if not prepared:
+        yield (("  none yet: a dataset has to be prepared on Data first", "warn"),)
 
 
 def best_fits(typed: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -582,14 +655,8 @@ def _same_file(one: PastGrading, other: PastGrading) -> bool:
     return (one.competition_id, one.path, one.edition) == (other.competition_id, other.path, other.edition)
 
 
-def _graded_or_problem(asked: _Asked, data_dir: Path, waiting: set[_Asked]) -> GradedFile | Problem:
+def _graded(asked: _Asked, data_dir: Path, waiting: set[_Asked]) -> GradedFile:
     try:
         return grade_file(asked.competition_id, asked.path, data_dir, asked.edition)
-    except Problem as problem:
-        return problem
     finally:
         waiting.discard(asked)
-
-
-def _labelled(label: str, *pieces: Piece) -> Pieces:
-    return ((f" {label:<{_LABEL}}", "dim"), *pieces)

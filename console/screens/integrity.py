@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from rich.cells import cell_len
 from textual.widget import Widget
 
 from mlebench_console.console import wording
-from mlebench_console.console.actions import integrity
+from mlebench_console.console.actions.integrity import review
 from mlebench_console.console.lists import words_accept
-from mlebench_console.console.nouns.integrity import FINDING, FindingRow
+from mlebench_console.console.nouns.integrity import FINDING, FindingRow, finding_rows
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
-from mlebench_console.console.pieces import (
-    Line,
-    beside,
-    cells_of,
-    cut,
-    foreign,
-    foreign_path,
-    joined,
-)
+from mlebench_console.console.pieces import beside
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.logs import FileScreen
 from mlebench_console.console.tui.list_screen import FilteredScreen
 from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.widgets.blocks import Block, in_one_line, laid_out, shortened, wrapped
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.table import Table
-from mlebench_console.console.views.integrity import (
-    ExcerptInFile,
-    IntegrityFacts,
-    integrity_facts,
-    passages,
-)
+from mlebench_console.engine.scoreboard.integrity import PUBLIC_KERNEL
+from mlebench_console.foundation.files import reading_untrusted
+from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.foundation.text import plural
+from mlebench_console.state import integrity, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import Excerpt, RunIntegrity
+from mlebench_console.state.records import Run
 
+_MOST_BYTES = 4 << 20
 # Narrower screens show two passages below each other.
 _SIDE_BY_SIDE = 110
 # The lines of the terminal that are not for passages, and the most lines before and after one.
@@ -51,6 +47,102 @@ _REASONS = {
     "clear": ("c", "why it says nothing against the run (kept, and disclosed with the row)"),
     "confirm": ("C", "why it holds (kept, and disclosed with the row)"),
 }
+
+
+@dataclass(frozen=True)
+class ExcerptInFile:
+    """A passage with the lines before and after it, if its file still contains it.
+
+    Attributes:
+        line: the whole line that contains a passage of one line.
+        written_at: when the file was written last; None if unknown.
+        trouble: why the lines around it can't be shown.
+    """
+
+    excerpt: Excerpt
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    line: str = ""
+    written_at: float | None = None
+    trouble: str = ""
+
+
+def passages(one: FindingRow, beside: int) -> tuple[ExcerptInFile, ...]:
+    """Read the passages of a finding with up to `beside` lines before and after each; waits for the disk."""
+    return tuple(_in_its_file(excerpt, one.file_of(excerpt), beside) for excerpt in one.finding.excerpts)
+
+
+def _in_its_file(excerpt: Excerpt, path: Path | None, beside: int) -> ExcerptInFile:
+    if path is None:
+        is_elsewhere = excerpt.source.startswith(PUBLIC_KERNEL)
+        return ExcerptInFile(excerpt, trouble="" if is_elsewhere else "the file is no longer there")
+    try:
+        written_at = path.stat().st_mtime
+        with reading_untrusted(path, max_bytes=_MOST_BYTES) as stream:
+            lines = stream.read().decode("utf-8", "replace").split("\n")
+    except (DataProblem, OSError):
+        return ExcerptInFile(excerpt, trouble="the file can't be read")
+    # Line numbers of a notebook count only its code cells.
+    if path.suffix == ".ipynb" or not excerpt.first_line or not excerpt.text:
+        return ExcerptInFile(excerpt, written_at=written_at)
+    first, text = excerpt.first_line - 1, excerpt.text.split("\n")
+    last = first + len(text)
+    # The last line of a long passage may be cut, and a passage of one line may be a part of it.
+    if lines[first : last - 1] != text[:-1] or text[-1].strip() not in "".join(lines[last - 1 : last]):
+        return ExcerptInFile(excerpt, written_at=written_at, trouble="the file has changed since")
+    return ExcerptInFile(
+        excerpt,
+        tuple(lines[max(0, first - beside) : first]),
+        tuple(lines[last : last + beside]),
+        lines[first] if len(text) == 1 else "",
+        written_at,
+    )
+
+
+@dataclass(frozen=True)
+class IntegrityFacts:
+    """The findings in some runs.
+
+    Attributes:
+        runs: the number of runs that have ended.
+        looked_at: the number of them that detectors have examined.
+        flagged: the number of runs with a flag that is not cleared.
+        findings: the most serious first, cleared ones last.
+    """
+
+    runs: int
+    looked_at: int
+    flagged: int
+    findings: tuple[FindingRow, ...]
+
+
+def integrity_facts(database: Database, run_ids: Collection[int] | None = None) -> IntegrityFacts:
+    """Read the findings in some runs, or in all."""
+    members = {
+        one.id: one
+        for one in runs.of_all_sweeps(database)
+        if one.has_ended and (run_ids is None or one.id in run_ids)
+    }
+    known = integrity.of_runs(database, members)
+    found = [
+        shown
+        for number, one in known.items()
+        if one.results
+        for shown in _of_run(database, members[number], one)
+    ]
+    found.sort(key=lambda one: (one.is_cleared, -one.finding.severity.rank, one.run.id, one.result.detector))
+    return IntegrityFacts(
+        len(members),
+        sum(bool(one.results) for one in known.values()),
+        sum(one.severity.is_flag for one in known.values()),
+        tuple(found),
+    )
+
+
+def _of_run(database: Database, run: Run, known: RunIntegrity) -> list[FindingRow]:
+    attempt = runs.latest_attempt(database, run.id)
+    directory = database.path.parent / (attempt.directory if attempt is not None else "")
+    return finding_rows(run, known, directory)
 
 
 class IntegrityScreen(FilteredScreen):
@@ -74,7 +166,7 @@ class IntegrityScreen(FilteredScreen):
         header, lines, prompt = super().body()
         yield from (header, lines, Painted(id="evidence"))
         for name, (sign, hint) in _REASONS.items():
-            yield Prompt(sign, hint, id=name, done=name)
+            yield Prompt(sign, hint, partial(self._review, name), id=name, done=name)
         yield prompt
 
     def toggled_on(self) -> Collection[str]:
@@ -90,24 +182,20 @@ class IntegrityScreen(FilteredScreen):
         facts = self._facts
         if facts is None:
             return
-        shown, _signs = self.line_list, self.app.signs
+        shown = self.line_list
         found = [one for one in facts.findings if self._is_shown(one)]
         left_out = sum(not one.counts for one in facts.findings) if not self._with_notes else 0
         notes = self.app.drawing.keys("integrity.notes")
-        self.header.show(self._header(self._title, facts, self.words, left_out, notes))
+        self.header.show(self._header(facts, left_out, notes))
         table = Table(FINDING.fields, found, shown.line_width, self.app.drawing)
         if found:
             shown.show([table.line(one, key=one.key) for one in found], heading=table.heading())
         elif facts.looked_at:
-            shown.show([Line((("  nothing speaks against these runs", "dim"),))])
+            shown.show([(("  nothing speaks against these runs", "dim"),)])
         else:
-            whose = "EXPERIMENT" if self._run_ids is None else plain(self._title, limit=80)
-            shown.show(
-                [
-                    Line((("  nobody has looked at these runs yet; this does:", "dim"),)),
-                    Line(((f"  mlebench-console integrity run {whose}", "text"),)),
-                ]
-            )
+            whose = "EXPERIMENT" if self._run_ids is None else self._title
+            command: Pieces = ((f"  mlebench-console integrity run {whose}", "text"),)
+            shown.show([(("  nobody has looked at these runs yet; this does:", "dim"),), command])
         # The list is only as high as needed; the rest is for the evidence.
         shown.styles.height = min(len(found) + 1, self.size.height * 9 // 20) if found else 3
         self._read_passages()
@@ -151,28 +239,11 @@ class IntegrityScreen(FilteredScreen):
             self._reviewed = one.key
             self.query_one(f"#{what}", Prompt).open("")
 
-    # Textual calls the handlers of base classes as well, unless that is prevented.
-
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing, unless a reason is being typed."""
-        if message.prompt.id in _REASONS:
-            message.prevent_default()
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Review the finding with the typed reason, or keep the filter."""
-        if message.prompt.id in _REASONS:
-            message.prevent_default()
-            self.line_list.focus()
-            if self._reviewed is not None:
-                number, key = self._reviewed
-                cleared = message.prompt.id == "clear"
-                self.app.act(integrity.review, number, key, cleared=cleared, reason=message.value)
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Close the prompt without a review."""
-        if message.prompt.id in _REASONS:
-            message.prevent_default()
-            self.line_list.focus()
+    def _review(self, what: str, reason: str) -> None:
+        """Review the finding with the typed reason."""
+        if self._reviewed is not None:
+            number, key = self._reviewed
+            self.app.act(review, number, key, cleared=what == "clear", reason=reason)
 
     def action_back(self) -> None:
         """Clear the filter; without one, go back."""
@@ -206,11 +277,10 @@ class IntegrityScreen(FilteredScreen):
         next_step = f"{key('integrity.open')} opens the file at the line"
         next_step += "" if is_low else f", {key('integrity.log')} the log"
         if not self.app.readonly:
-            review = f"{key('integrity.clear')} clears it and {key('integrity.confirm')} confirms it"
+            reviewing = f"{key('integrity.clear')} clears it and {key('integrity.confirm')} confirms it"
             disclosed = "" if is_low else " with a reason that is disclosed with the row"
-            next_step = f"{review}{disclosed}; {next_step}"
-        drawn = self._evidence(one, shown, next_step)
-        evidence.show(*drawn[: self.size.height])
+            next_step = f"{reviewing}{disclosed}; {next_step}"
+        evidence.show(*_evidence(one, next_step, self.app.drawing), partial(_side_by_side, shown))
 
     def _read_passages(self) -> None:
         """Read the passages of the finding under the cursor with as many lines around them as there is room for."""
@@ -225,87 +295,74 @@ class IntegrityScreen(FilteredScreen):
         self._passages = (key, found)
         self._draw_evidence()
 
-    def _evidence(self, one: FindingRow, shown: Sequence[ExcerptInFile], next_step: str) -> list[Pieces]:
-        """Return the evidence of a finding: statement, run, figures, review, what one can do, passages."""
-        width, drawing = self.size.width, self.app.drawing
-        room = max(20, width - 4)
-
-        def told(label: str, text: str, role: Role, most_lines: int) -> list[Pieces]:
-            parts = cells_of(foreign(text, most_lines * (room - _LABEL)).rstrip(), room - _LABEL)
-            return [
-                ((f" {'' if place else label:<{_LABEL}}", "dim"), (part, role))
-                for place, part in enumerate(parts)
-                if part.strip()
-            ]
-
-        lines: list[Pieces] = [((drawing.signs.rule * width, "faint"),)]
-        lines += told("found", one.finding.statement, "strong", 4)
-        run, outcome = one.run, one.run.outcome
-        sweep = foreign(run.sweep_id, 30).rstrip()
-        earned: Pieces = ()
-        if outcome is not None:
-            score = "" if run.score is None else f" {wording.score(run.score)}"
-            words = f"{outcome_sign(outcome, drawing.signs)} {wording.outcome(outcome)}{score}"
-            earned = ((words, outcome_role(outcome)),)
-        looked = wording.age(drawing.now - one.result.looked_at)
-        ago = "now" if looked == "now" else f"{looked} ago"
-        groups: tuple[Pieces, ...] = (
-            (
-                (f" {'run':<{_LABEL}}", "dim"),
-                (f"{run.id}, seed {run.seed} of {sweep}", "text"),
-            ),
-            earned,
-            ((f"by {one.result.layer}/{one.result.detector}, {ago}", "dim"),),
-            ((f"finding {one.finding.key}", "dim"),),
-        )
-        lines.append(joined(filter(None, groups), (f" {drawing.signs.dot} ", "faint"), width))
-        if one.finding.numbers:
-            figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
-            lines += told("figures", figures, "text", 2)
-        if one.review is not None:
-            verb = "cleared" if one.is_cleared else "confirmed"
-            said = (
-                f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}: {one.review.reason}"
-            )
-            lines += told("review", said, "good" if one.is_cleared else "bad", 3)
-        lines += [*told("next", next_step, "text", 2), ()]
-        if len(shown) == 2 and width >= _SIDE_BY_SIDE:
-            half = (width - 3) // 2
-            above = max(len(each.before) for each in shown)  # so that both passages begin on the same line
-            both = [_passage(each, half, drawing, above=above - len(each.before)) for each in shown]
-            lines += beside(both, (half, half), (f" {drawing.signs.axis} ", "faint"))
-        else:
-            for each in shown:
-                lines += _passage(each, width - 1, drawing)
-        return lines
-
-    def _header(self, title: str, facts: IntegrityFacts, words: str, left_out: int, notes: str) -> Pieces:
+    def _header(self, facts: IntegrityFacts, left_out: int, notes: str) -> Block:
         """Return how many runs were looked at and what was found; `notes` is the key that shows the notes left out."""
         groups: list[Pieces] = [
-            ((f" {foreign(title, 40).rstrip()}", "strong"),),
+            ((f" {self._title}", "strong"),),
             ((f"{facts.looked_at:,} of {plural(facts.runs, 'run')} looked at", "text"),),
         ]
         if facts.looked_at:
             groups.append(((f"{facts.flagged} flagged", "warn" if facts.flagged else "good"),))
-        if words:
-            groups.append(((f"/ {foreign(words, 30).rstrip()}", "accent"),))
+        if self.words:
+            groups.append(((f"/ {self.words}", "accent"),))
         if left_out:
             groups.append(((f"{plural(left_out, 'note')} not shown: {notes}", "dim"),))
         groups.append((("people decide: a finding alone excludes no run", "dim"),))
-        return joined(groups, (f" {self.app.drawing.signs.dot} ", "faint"), self.line_list.line_width)
+        return in_one_line(groups)
 
 
-_LABEL = 9
+def _label(text: str) -> Piece:
+    return f" {text:<9}", "dim"
 
 
-def _passage(shown: ExcerptInFile, width: int, drawing: Drawing, *, above: int = 0) -> list[Pieces]:
-    """Return a passage with its file and the lines around it, cut to a width; its own lines are marked."""
+def _evidence(one: FindingRow, next_step: str, drawing: Drawing) -> Iterator[Block]:
+    """Yield the evidence of a finding: statement, run, figures, review, what one can do."""
+    yield lambda drawing: [((drawing.signs.rule * drawing.width, "faint"),)]
+    yield wrapped(one.finding.statement, "strong", _label("found"))
+    run, outcome = one.run, one.run.outcome
+    looked = wording.age(drawing.now - one.result.looked_at)
+    ago = "now" if looked == "now" else f"{looked} ago"
+    groups: list[Pieces] = [((f"{run.id}, seed {run.seed} of {run.sweep_id}", "text"),)]
+    if outcome is not None:
+        score = "" if run.score is None else f" {wording.score(run.score)}"
+        earned = f"{outcome_sign(outcome, drawing.signs)} {wording.outcome(outcome)}{score}"
+        groups.append(((earned, outcome_role(outcome)),))
+    groups.append(((f"by {one.result.layer}/{one.result.detector}, {ago}", "dim"),))
+    groups.append(((f"finding {one.finding.key}", "dim"),))
+    yield in_one_line(groups, _label("run"))
+    figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
+    yield wrapped(figures, "text", _label("figures"), most=2)
+    if one.review is not None:
+        verb = "cleared" if one.is_cleared else "confirmed"
+        by = f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}"
+        role: Role = "good" if one.is_cleared else "bad"
+        yield wrapped(f"{by}: {one.review.reason}", role, _label("review"), most=3)
+    yield wrapped(next_step, "text", _label("next"), most=2)
+    yield ()
+
+
+def _side_by_side(shown: Sequence[ExcerptInFile], drawing: Drawing) -> Iterator[Block]:
+    """Draw the passages of a finding, two of them side by side where there is room."""
+    if len(shown) != 2 or drawing.width < _SIDE_BY_SIDE:
+        for each in shown:
+            yield partial(_passage, each, 0)
+        return
+    half = (drawing.width - 3) // 2
+    above = max(len(each.before) for each in shown)  # so that both passages begin on the same line
+    both = [
+        laid_out([partial(_passage, each, above - len(each.before))], drawing.within(half)) for each in shown
+    ]
+    columns = [[line.pieces for line in lines] for lines in both]
+    yield from beside(columns, (half, half), (f" {drawing.signs.axis} ", "faint"))
+
+
+def _passage(shown: ExcerptInFile, above: int, drawing: Drawing) -> Iterator[Block]:
+    """Draw a passage with its file, some empty lines, and the lines around it; its own lines are marked."""
     excerpt = shown.excerpt
     when = "" if shown.written_at is None else f"written {wording.date_and_time(shown.written_at)}"
     facts = "".join(f" {drawing.signs.dot} {fact}" for fact in (when, shown.trouble) if fact)
-    place = foreign_path(excerpt.place, max(16, width - 2 - cell_len(facts)), ellipsis=drawing.signs.ellipsis)
-    lines: list[Pieces] = [cut(((f" {place}", "accent"), (facts, "dim")), width)]
-    lines += [()] * above
+    yield shortened(excerpt.place, "accent", before=((" ", "text"),), after=((facts, "dim"),), is_path=True)
+    yield from [()] * above
     hits = excerpt.text.split("\n") if excerpt.text else []
     number = excerpt.first_line - len(shown.before)
     for texts, is_hit in ((shown.before, False), (hits, True), (shown.after, False)):
@@ -313,11 +370,8 @@ def _passage(shown: ExcerptInFile, width: int, drawing: Drawing, *, above: int =
             label = f"{number:>5} " if excerpt.first_line else "      "
             mark: Piece = (">" if is_hit else " ", "warn")
             drawn = hit_pieces(text, shown.line) if is_hit else ((plain(text.expandtabs(4)), "dim"),)
-            lines.append(
-                cut((mark, (label, "warn" if is_hit else "dim"), *drawn), width, drawing.signs.ellipsis)
-            )
+            yield mark, (label, "warn" if is_hit else "dim"), *drawn
             number += 1
-    return lines
 
 
 def hit_pieces(text: str, line: str) -> tuple[Piece, ...]:

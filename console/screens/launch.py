@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from textual.containers import Container, Horizontal, Vertical
 from textual.suggester import SuggestFromList
@@ -16,38 +18,58 @@ from mlebench_console.competitions import registry
 from mlebench_console.console import wording
 from mlebench_console.console.actions.action import Action
 from mlebench_console.console.actions.image import start_build
-from mlebench_console.console.pieces import cut, fit, fitting, foreign, foreign_lines, heading
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
-from mlebench_console.console.screens.dialogs import ConfirmScreen, question_width
+from mlebench_console.console.fields import NounField
+from mlebench_console.console.pieces import Line
+from mlebench_console.console.roles import Drawing, Piece, Role
+from mlebench_console.console.screens.dialogs import ConfirmScreen
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.widgets.blocks import (
+    Block,
+    laid_out,
+    listing,
+    longest,
+    section,
+    shortened,
+    wrapped,
+)
 from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField, Prompt
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.views.launch import (
-    Composed,
-    LaunchForm,
-    agents_known,
-    compose,
-    form_of_file,
-    form_of_sweep,
-    form_text,
-)
-from mlebench_console.engine.checks import Check, Health, Remedy
-from mlebench_console.engine.control import Answer
+from mlebench_console.engine.agents import Agent, find_agents, get_agent
+from mlebench_console.engine.checks import Check, Health, Remedy, failed
+from mlebench_console.engine.control import Answer, EngineStatus
 from mlebench_console.engine.images import BuildStatus, build_status
-from mlebench_console.engine.options.sweep import FORM_OPTIONS, FormGroup
-from mlebench_console.engine.requests import BuildImages
-from mlebench_console.engine.sweeps.forecast import CONCURRENCY
+from mlebench_console.engine.options.sweep import (
+    FORM_OPTIONS,
+    FormGroup,
+    SweepOptions,
+    completed,
+    options_of,
+    read_duration,
+    read_toml,
+    write_toml,
+)
+from mlebench_console.engine.places import Places, agents_folders
+from mlebench_console.engine.requests import BuildImages, LaunchSweep
+from mlebench_console.engine.sweeps.forecast import CONCURRENCY, Forecast, PlannedRun, forecast
+from mlebench_console.engine.sweeps.launch import launch_of
+from mlebench_console.foundation.conditions import RunConditions
 from mlebench_console.foundation.files import write_text
-from mlebench_console.foundation.problems import writing
+from mlebench_console.foundation.problems import Problem, UsageProblem, writing
 from mlebench_console.foundation.text import plural
+from mlebench_console.state import experiments, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import IMPORTED, SweepSpec
+from mlebench_console.state.usage import budgets
+from mlebench_console.state.usage.budgets import BudgetScope
 
+_AGENTS_NAMED = 6
 # With this many free lines below the summary, the dry run is shown without being requested; if it is, it has at least
 # the second number.
 _ROOM_FOR_BOTH, _LEAST_OF_DRY_RUN = 8, 4
 # From this height on groups of fields have titles.
 _TALL_ENOUGH = 40
-# From this width on nearly every field's description fits on one line.
+# From this width on groups of fields are beside each other.
 _WIDE_ENOUGH = 150
 _KEYS = {
     Remedy.PREPARE: ("launch.prepare", "prepares them first"),
@@ -59,19 +81,205 @@ _REMEDIES = {key: remedy for remedy, (key, _does) in _KEYS.items()}
 _FORECAST_LINES = 2
 # A check takes at most so many lines.
 _MOST_OF_CHECK = 3
+_INDENT: Piece = ("  ", "text")
+# A width in which nothing is cut.
+_UNLIMITED = 10_000
 _LABEL_WIDTH = 18
-_SEED_WIDTH = 9
 _LOOK_SECONDS = 1.0
-_TIME_WIDTH = 14
-# How wide a column of the dry run is.
-_ORDER_WIDTH = 92
-
-
 # The groups of fields, by half of the form and by column of a half.
 _GROUPS = (
     ((FormGroup.WHAT,), (FormGroup.SCHEDULING, FormGroup.MODELS)),
     ((FormGroup.WHERE, FormGroup.LIMITS), (FormGroup.BUDGET,)),
 )
+
+
+def _initial_texts() -> dict[str, str]:
+    return {option.name: option.initial for option in FORM_OPTIONS}
+
+
+@dataclass(frozen=True)
+class LaunchForm:
+    """The typed texts by option; an empty text means the option's default.
+
+    Attributes:
+        prepare: whether missing datasets are prepared first; switched by a key, not a field.
+        others: the options without a field, from a file or another sweep.
+        source: the file or sweep that it was filled in from; empty if none.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=_initial_texts)
+    prepare: bool = False
+    others: SweepOptions = field(default_factory=SweepOptions)
+    source: str = ""
+
+    def changed(self, option: str, text: str) -> LaunchForm:
+        """Return the form with another text for an option."""
+        return replace(self, texts={**self.texts, option: text})
+
+    @classmethod
+    def of(cls, options: SweepOptions, source: str) -> LaunchForm:
+        """Return the form that results in these options.
+
+        Raises:
+            Problem: a file that they name can't be read, or a duration is invalid.
+        """
+        given = options.given()
+        if options.split:
+            members = () if options.split in registry.splits() else registry.read_split(options.split)
+            named = members or (options.split,)
+            given["competitions"] = tuple(dict.fromkeys([*named, *(options.competitions or ())]))
+        given["competitions"] = _shortest(given.get("competitions", ()))
+        if options.time_limit is not None:
+            given["hours"] = read_duration(options.time_limit) / 3600
+        elif options.minutes is not None:
+            given["hours"] = options.minutes / 60
+        texts = {
+            option.name: option.to_text(given.pop(option.name, option.default)) for option in FORM_OPTIONS
+        }
+        others = {
+            name: value
+            for name, value in given.items()
+            if name not in _SET_ELSEWHERE and value != _DEFAULTS.get(name)
+        }
+        return cls(texts, bool(options.prepare), SweepOptions(**others), source)
+
+    def options(self) -> tuple[SweepOptions, dict[str, Problem]]:
+        """Parse the texts; return the options, and the problems of the invalid ones by name."""
+        given: dict[str, Any] = {}
+        wrong: dict[str, Problem] = {}
+        for option in FORM_OPTIONS:
+            try:
+                given[option.name] = option.from_text(self.texts[option.name])
+            except Problem as problem:
+                wrong[option.name] = problem
+        prepare = self.prepare or None
+        return replace(self.others, **given, prepare=prepare), wrong
+
+
+# The values of a launch without any options; and the options set by another field or by a key.
+_DEFAULTS = options_of(LaunchSweep(spec=SweepSpec("", "", (), 1, RunConditions(0.0)))).given()
+_SET_ELSEWHERE = frozenset({"split", "minutes", "time_limit", "prepare"})
+
+
+def _shortest(competitions: Sequence[str]) -> tuple[str, ...]:
+    """Return the name of the split with exactly these competitions, else their names."""
+    splits = registry.splits()
+    same = (name for name, members in splits.items() if set(members) == set(competitions))
+    name = next(same, None) if competitions else None
+    return tuple(competitions) if name is None else (name,)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A form with its checks, and with its launch and forecast if its fields are valid.
+
+    Attributes:
+        launch: the request to the engine; None while a field is invalid.
+        forecast: the forecast of a dry run.
+        checks: the results of all checks, invalid fields first.
+        wrong: the problems of invalid fields, by the names of their options.
+    """
+
+    checks: tuple[Check, ...]
+    launch: LaunchSweep | None = None
+    forecast: Forecast | None = None
+    wrong: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that do not allow a launch."""
+        return tuple(check for check in self.checks if not check.allows_work)
+
+    @property
+    def can_launch(self) -> bool:
+        """Whether it is valid and all checks have passed."""
+        return self.launch is not None and not self.failed
+
+    def missing(self, remedy: Remedy) -> tuple[str, ...]:
+        """Return what is missing and can be provided by a given kind of remedy."""
+        return tuple(subject for check in self.failed if check.remedy is remedy for subject in check.subjects)
+
+
+def agents_known(agents_dir: str) -> tuple[Agent, ...]:
+    """Read the available agents, from the operator's folder and the bundled ones; waits for the disk."""
+    return find_agents(agents_folders(agents_dir)).agents
+
+
+def _labelled(name: str, problem: Problem) -> Problem:
+    """Return the problem of a field with the field's label, as it is listed among all checks."""
+    label = next(option.form.label for option in FORM_OPTIONS if option.name == name and option.form)
+    return UsageProblem(f"{label}: {problem.what}", problem.why, problem.next_step)
+
+
+def compose(form: LaunchForm, places: Places, engine: EngineStatus | None) -> Composed:
+    """Parse and check a form; waits for the disk, and for Docker if that is checked."""
+    options, problems = form.options()
+    wrong = [failed(_labelled(name, problem)) for name, problem in problems.items()]
+    chosen: tuple[str, ...] = ()
+    if "competitions" not in problems:
+        try:
+            chosen = _competitions(options.competitions)
+        except Problem as problem:
+            problems["competitions"] = problem
+            wrong.append(failed(problem))
+    why = {name: problem.what for name, problem in problems.items()}
+    if options.agent:
+        try:
+            get_agent(options.agent, agents_folders(form.texts["agents_dir"]))
+        except Problem as problem:
+            why["agent"] = problem.what  # the forecast's checks show the details
+    else:
+        several = ", ".join(agent.id for agent in agents_known(form.texts["agents_dir"])[:_AGENTS_NAMED])
+        wrong.insert(0, Check(Health.FAIL, f"choose an agent: {several}"))
+    try:
+        launch = completed(replace(options, competitions=None), chosen, places)
+    except Problem as problem:
+        return Composed((*wrong, failed(problem)), wrong=why)
+    found = forecast(launch, places, engine or EngineStatus())
+    checks = (*wrong, *found.checks)
+    return Composed(checks, wrong=why) if wrong else Composed(checks, launch, found, why)
+
+
+def form_of_file(path: Path) -> LaunchForm:
+    """Read a form from a file for `sweep launch`.
+
+    Raises:
+        Problem: it can't be read, or is invalid.
+    """
+    return LaunchForm.of(read_toml(path), path.name)
+
+
+def form_of_sweep(database: Database, sweep_id: str) -> LaunchForm:
+    """Return a form that would launch a sweep again under a new name, with its current schedule.
+
+    Raises:
+        Problem: there is no such sweep, or it was imported.
+    """
+    sweep = sweeps.get(database, sweep_id)
+    if sweep.conditions.runtime == IMPORTED:
+        raise UsageProblem(f"sweep {sweep.id} can't be cloned", "it was imported, not launched here")
+    budget = budgets.of_group(database, BudgetScope.SWEEP, sweep.id)
+    launch = launch_of(sweep, experiments.of_sweep(database, sweep.id), budget)
+    return LaunchForm.of(options_of(replace(launch, name="", note="")), f"sweep {sweep.id}")
+
+
+def form_text(form: LaunchForm) -> str:
+    """Return a form as the text of a file for `sweep launch`.
+
+    Raises:
+        Problem: a field is invalid.
+    """
+    options, problems = form.options()
+    for problem in problems.values():
+        raise problem
+    folder = None if options.agents_dir is None else str(Path(options.agents_dir).expanduser().absolute())
+    return write_toml(replace(options, agents_dir=folder))
+
+
+def _competitions(names: Sequence[str] | None) -> tuple[str, ...]:
+    if not names:
+        raise UsageProblem("choose competitions", "", "a split such as low, or names")
+    return registry.choose(names)
 
 
 class LaunchScreen(ConsoleScreen):
@@ -104,9 +312,12 @@ class LaunchScreen(ConsoleScreen):
             for half in _GROUPS
         )
         yield Horizontal(*halves, id="form")
+        yield Painted(id="field")
         yield Painted(id="composed")
-        yield Prompt("load", "a sweep as TOML", id="load", done="load it", suggester=FilePaths())
-        yield Prompt("save", "a file, such as sweep.toml", id="save", done="save it", suggester=FilePaths())
+        paths = FilePaths()
+        yield Prompt("load", "a sweep as TOML", self._load, id="load", done="load it", suggester=paths)
+        hint = "a file, such as sweep.toml"
+        yield Prompt("save", hint, self._ask_to_save, id="save", done="save it", suggester=paths)
 
     def on_mount(self) -> None:
         """Read the agents, and check the empty form."""
@@ -135,10 +346,10 @@ class LaunchScreen(ConsoleScreen):
 
     def _fill_in(self, form: LaunchForm) -> None:
         self._form = form
-        for field in self.query(Field):
-            field.value = form.texts[field.id or ""]
+        for each in self.query(Field):
+            each.value = form.texts[each.id or ""]
             # The beginning of a text that is longer than its field is more useful than its end.
-            field.cursor_position = len(field.value) if field.has_focus else 0
+            each.cursor_position = len(each.value) if each.has_focus else 0
         self.app.say(f"filled in from {form.source}" if form.source else "the form is as it was at first")
         self._work_out()
 
@@ -178,35 +389,92 @@ class LaunchScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw the form's forecast and checks."""
-        width, composed = self.size.width, self._composed
-        page = _Page(width, self.app.drawing)
-        self.set_class(width >= _WIDE_ENOUGH, "-wide")
+        composed = self._composed
+        self.set_class(self.size.width >= _WIDE_ENOUGH, "-wide")
         self.set_class(self.size.height >= _TALL_ENOUGH, "-tall")
         # In a low terminal the dry run has most of the form's lines.
         self.set_class(self._dry_run and self.size.height < _TALL_ENOUGH, "-dry")
         for labelled in self.query(LabelledField):
             name = labelled.query_one(Field).id or ""
             labelled.show_problem(composed.wrong.get(name, "") if composed is not None else "")
-        place = self.query_one("#composed", Painted)
-        room = self.size.height - place.region.y - 1
+        about = self.query_one("#field", Painted)
         # The room for the description of a field is that of the dry run.
-        lines = [] if self._dry_run else self._about(width) or [()]
-        if self._is_left():
-            can_launch = composed is not None and composed.can_launch
-            lines = [page.hint_of_left_form(can_launch=can_launch), ()]
-        left = room - len(lines)
-        most = left - _LEAST_OF_DRY_RUN if self._dry_run else left
+        about.display = not self._dry_run or self._is_left()
+        about.show(*(self._hint_of_left_form() if self._is_left() else self._about()))
+        place = self.query_one("#composed", Painted)
+        place.show(partial(self._checks_and_dry_run, self.size.height - place.region.y - 1))
+
+    def _checks_and_dry_run(self, room: int, drawing: Drawing) -> Iterable[Block]:
+        """Draw forecast and checks, as many as fit, and the dry run where there is room or it is asked for."""
+        title, composed = section("checks and forecast"), self._composed
         if composed is None:
-            lines.append(page.heading())
-        else:
-            lines += page.summary(
-                composed, self._last_good, self._form, self._build, most, with_good=not self._dry_run
-            )
+            return [title]
+        most = room - _LEAST_OF_DRY_RUN if self._dry_run else room
+        failed = [laid_out(_check(each, drawing), drawing) for each in composed.failed]
+        is_short = sum(map(len, failed)) + _FORECAST_LINES >= most
+        if is_short:
+            # Each has one line, so that none is hidden by the explanation of another.
+            failed = [check[:1] for check in failed]
+        rest = self._forecast_and_others(composed, drawing, without_agent=is_short)
+        lines = laid_out([title, *chain(*failed), *rest], drawing)
+        if len(lines) > most:
+            shown = lines[: max(1, most - 1)]
+            more = plural(len(lines) - len(shown), "more line")
+            lines = [*shown, Line(((f"  {more} in a higher terminal", "dim"),))]
         left = room - len(lines)
-        if self._dry_run or left >= _ROOM_FOR_BOTH:
-            gap = [()] if left > _ROOM_FOR_BOTH else []
-            lines += [*gap, *page.dry_run(composed, self._last_good, left - len(gap))]
-        place.show(*lines)
+        if not self._dry_run and left < _ROOM_FOR_BOTH:
+            return lines
+        gap: list[Block] = [()] if left > _ROOM_FOR_BOTH else []
+        return [*lines, *gap, *self._planned(composed, left - len(gap))]
+
+    def _forecast_and_others(
+        self, composed: Composed, drawing: Drawing, *, without_agent: bool
+    ) -> Iterator[Block]:
+        """Yield what is below the checks that have failed; during a dry run without the good checks."""
+        if composed.launch is not None:
+            yield from [*_forecast(composed, drawing)][without_agent:]
+        elif self._last_good is not None:
+            lines = laid_out(_forecast(self._last_good, drawing), drawing.within(_UNLIMITED))
+            parts = ("".join(text for text, _ in line.pieces).strip() for line in lines)
+            yield ((f"  before: {', '.join(parts)}", "dim"),)
+        if others := self._form.others.given():
+            values = ", ".join(f"{name} {value}" for name, value in others.items())
+            clears: Piece = (f"   {drawing.keys('launch.clear')} clears", "dim")
+            yield shortened(f"  besides, from {self._form.source}: {values}", after=(clears,))
+        yield from self._build_blocks(composed)
+        yield from _price(composed)
+        for check in sorted(composed.checks, key=lambda check: not check.warns):
+            if check.allows_work and (check.warns or not self._dry_run):
+                yield from _check(check, drawing)
+
+    def _build_blocks(self, composed: Composed) -> Iterator[Block]:
+        """Yield the status of the engine's build, or why the last build of a missing image failed."""
+        build = self._build
+        names = ", ".join(build.names) or "images"
+        missing = composed.missing(Remedy.BUILD)
+        if build.is_running:
+            yield (f"  building {names}  ", "accent"), (build.line, "dim")
+        elif build.problem is not None and set(missing) & set(build.names or missing):
+            again: Piece = (f"; {self.app.drawing.keys('launch.build')} builds again", "accent")
+            why = f"  building {names} failed: {build.problem.in_one_line()}"
+            yield shortened(why, "bad", after=(again,))
+
+    def _planned(self, composed: Composed, room: int) -> Iterator[Block]:
+        """Yield the order and times of starts, as many as fit; for an invalid form those of the last valid one."""
+        shown = composed if composed.forecast is not None else self._last_good
+        if shown is None or shown.forecast is None:
+            return
+        yield section(
+            "dry run: in this order" if shown is composed else "dry run before a field could not be read"
+        )
+        planned = shown.forecast.planned
+        if not planned:
+            yield (("  nothing would start", "warn"),)
+            return
+        rows = planned[: max(1, room - 2)]
+        yield listing(_PLANNED, rows, titles=False)
+        if len(planned) > len(rows):
+            yield ((f"  and {len(planned) - len(rows)} more", "dim"),)
 
     def action_launch(self) -> None:
         """Ask for confirmation and launch; what was typed just before is checked first."""
@@ -224,11 +492,11 @@ class LaunchScreen(ConsoleScreen):
             return
         action = Action((composed.launch,))
         title = f"Launch {plural(composed.launch.run_count, 'run')}?"
-        page = _Page(question_width(self.size.width), self.app.drawing)
-        lines = [*page.forecast(composed), *page.price(composed)]
-        lines += [line for check in composed.checks if check.warns for line in page.check(check)]
+        drawing = self.app.drawing
+        warnings = chain(*(_check(check, drawing) for check in composed.checks if check.warns))
+        content = (*_forecast(composed, drawing), *_price(composed), *warnings)
         self.app.confirm(
-            ConfirmScreen(title, tuple(lines), "yes, launch"), partial(self._launch, self._form, action)
+            ConfirmScreen(title, content, "yes, launch"), partial(self._launch, self._form, action)
         )
 
     def _launch(self, form: LaunchForm, action: Action) -> None:
@@ -280,25 +548,15 @@ class LaunchScreen(ConsoleScreen):
         """Open the prompt for a file to fill the form in from, or to write it to."""
         self.query_one(f"#{what}", Prompt).open("")
 
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Ignore changes: only Enter has an effect."""
-        message.stop()
+    def _load(self, typed: str) -> None:
+        """Fill the form in from a file."""
+        if typed.strip():
+            self.fill_in(file=Path(typed.strip()).expanduser())
 
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Go back to the form."""
-        message.stop()
-        self.query_one(Field).focus()
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Fill the form in from a file, or write it to one."""
-        message.stop()
-        self.query_one(Field).focus()
-        typed = message.value.strip()
-        path = Path(typed).expanduser()
-        if not typed or (message.prompt.id == "save" and self.app.refuses()):
-            return
-        if message.prompt.id == "load":
-            self.fill_in(file=path)
+    def _ask_to_save(self, typed: str) -> None:
+        """Write the form to a file; one that exists is replaced if that is confirmed."""
+        path = Path(typed.strip()).expanduser()
+        if not typed.strip() or self.app.refuses():
             return
         if path.exists():
             self.app.confirm(
@@ -333,18 +591,21 @@ class LaunchScreen(ConsoleScreen):
         """Redraw without the hint for a form that was left."""
         self.draw()
 
-    def _about(self, width: int) -> list[Pieces]:
-        """Return the description of the focused field, with the same number of lines for every field."""
-        option = next(
-            (one for one in FORM_OPTIONS if self.focused is not None and one.name == self.focused.id), None
-        )
+    def _about(self) -> Iterable[Block]:
+        """Return the description of the focused field."""
+        focused = self.focused
+        option = next((one for one in FORM_OPTIONS if focused is not None and one.name == focused.id), None)
         if option is None or option.form is None:
-            return []
-        # Shorter descriptions are padded with blank lines, so that the lines below don't move.
-        most = 2 if width < _WIDE_ENOUGH else 1
-        text = f"{option.form.label}: {option.about}"
-        told = foreign_lines(text, width - 3, most)
-        return [((f"  {line}", "dim"),) for line in told] + [()] * (2 - len(told))
+            return ()
+        return (wrapped(f"{option.form.label}: {option.about}", "dim", ("  ", "text"), most=2),)
+
+    def _hint_of_left_form(self) -> Iterable[Block]:
+        """Return the hint for a form that was left before it was launched."""
+        keys, composed = self.app.drawing.keys, self._composed
+        can_launch = composed is not None and composed.can_launch
+        why = f" yet: {keys('launch.launch')} launches it" if can_launch else ": something is missing"
+        back = f"  not launched{why}, {keys('field.next')} goes back to the fields"
+        return (longest(((f"{back}, digits switch screens", "accent"),), ((back, "accent"),)),)
 
     def _is_left(self) -> bool:
         """Return whether something is typed, but not launched, and no field has the focus."""
@@ -370,168 +631,67 @@ class LaunchScreen(ConsoleScreen):
             self.action_launch()
 
 
-@dataclass(frozen=True)
-class _Page:
-    """The lines below the form: checks and forecast of a launch, in one width."""
+def _forecast(composed: Composed, drawing: Drawing) -> Iterator[Block]:
+    """Yield the number of runs, how many run at once, and how long they take."""
+    launch, forecast = composed.launch, composed.forecast
+    if launch is None or forecast is None:
+        return
+    spec = launch.spec
+    on = f" on {plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
+    yield ("  " + spec.agent_id, "strong"), (on, "text")
+    runs = plural(launch.run_count, "run")
+    if not forecast.planned:
+        yield ((f"  {runs}, none of which can ever start: too few {forecast.bound_by}", "warn"),)
+        return
+    about = f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""
+    takes: Piece = (f"  {runs}, {about}at most {wording.span(forecast.seconds_at_most)} in all", "text")
+    limited = "as asked" if forecast.bound_by == CONCURRENCY else f"limited by {forecast.bound_by}"
+    bound = f", {forecast.at_once} at once"
+    yield longest((takes, (f"{bound}, {limited}", "dim")), (takes, (bound, "dim")), (takes,))
+    if forecast.jobs is not None:
+        yield from (((f"  {text}", "text"),) for text in wording.jobs_forecast(forecast.jobs, drawing.now))
 
-    width: int
-    drawing: Drawing
 
-    def heading(self) -> Pieces:
-        """Draw the heading of the summary."""
-        return heading("checks and forecast", self.width, self.drawing.signs)
+def _price(composed: Composed) -> Iterator[Block]:
+    """Yield what a higher concurrency would change, and what it may cost."""
+    launch, forecast = composed.launch, composed.forecast
+    if launch is not None and forecast is not None and forecast.planned:
+        yield wrapped(wording.room_left(forecast), "warn", _INDENT)
+        yield wrapped(wording.launch_cost(forecast, launch), "dim", _INDENT)
 
-    def summary(
-        self,
-        composed: Composed,
-        last_good: Composed | None,
-        form: LaunchForm,
-        build: BuildStatus,
-        room: int,
-        *,
-        with_good: bool,
-    ) -> list[Pieces]:
-        """Draw the forecast and the checks, failed ones first, as many as fit; good ones only if asked for."""
-        lines = [self.heading()]
-        drawn = [self.check(check) for check in composed.checks if not check.allows_work]
-        is_short = sum(map(len, drawn)) + _FORECAST_LINES >= room
-        if is_short:
-            # Each has one line, so that none is hidden by the explanation of another.
-            drawn = [[cut(each[0], self.width, self.drawing.signs.ellipsis)] for each in drawn]
-        lines += [line for each in drawn for line in each]
-        if composed.launch is not None:
-            lines += self.forecast(composed)[is_short:]
-        elif last_good is not None:
-            parts = ["".join(text for text, _ in line).strip() for line in self.forecast(last_good)]
-            lines.append(self._line(f"before: {', '.join(parts)}", "dim"))
-        if others := form.others.given():
-            said = ", ".join(f"{name} {value}" for name, value in others.items())
-            clears = f"   {self.drawing.keys('launch.clear')} clears"
-            lines.append(self._line(f"besides, from {form.source}: {said}", "text", (clears, "dim")))
-        lines += self._build(composed, build)
-        lines += self.price(composed)
-        for check in sorted(composed.checks, key=lambda check: not check.warns):
-            if check.allows_work and (with_good or check.warns):
-                lines += self.check(check)
-        if len(lines) <= room:
-            return lines
-        shown = lines[: max(1, room - 1)]
-        more = plural(len(lines) - len(shown), "more line")
-        return [*shown, ((f"  {more} in a higher terminal", "dim"),)]
 
-    def _line(self, text: str, role: Role, *after: Piece) -> Pieces:
-        """Draw a text that may come from outside, cut where it does not fit before what follows it."""
-        room = self.width - 3 - sum(len(piece) for piece, _ in after)
-        return ((f"  {foreign(text, room).rstrip()}", role), *after)
+def _check(check: Check, drawing: Drawing) -> Iterator[Block]:
+    """Yield a check with its remedy's key, or with its next step."""
+    signs, good = drawing.signs, check.health is Health.OK
+    sign: Piece = (f"  {signs.done if good else signs.failed} ", "good" if good else "warn")
+    text = f"warning: {check.text}" if check.warns else check.text
+    role: Role = "text" if good else "warn"
+    if check.remedy is not None and not check.allows_work:
+        key, does = _KEYS[check.remedy]
+        yield shortened(text, role, before=(sign,), after=((f"   {drawing.keys(key)} {does}", "accent"),))
+        return
+    yield wrapped(text, role, sign, most=_MOST_OF_CHECK)
+    if not good:
+        yield wrapped(check.next_step, "dim", ("    ", "text"), most=_MOST_OF_CHECK)
 
-    def _build(self, composed: Composed, build: BuildStatus) -> list[Pieces]:
-        """Draw the status of the engine's build, or why the last build of a missing image failed."""
-        names = ", ".join(build.names) or "images"
-        if build.is_running:
-            head = f"  building {names}  "
-            room = max(8, self.width - len(head) - 1)
-            return [((head, "accent"), (foreign(build.line, room).rstrip(), "dim"))]
-        missing = composed.missing(Remedy.BUILD)
-        if build.problem is None or not set(missing) & set(build.names or missing):
-            return []
-        again = f"; {self.drawing.keys('launch.build')} builds again"
-        why = f"building {names} failed: {build.problem.in_one_line()}"
-        return [self._line(why, "bad", (again, "accent"))]
 
-    def hint_of_left_form(self, *, can_launch: bool) -> Pieces:
-        """Draw the hint for a form that was left before it was launched."""
-        keys = self.drawing.keys
-        why = f" yet: {keys('launch.launch')} launches it" if can_launch else ": something is missing"
-        back = f"  not launched{why}, {keys('field.next')} goes back to the fields"
-        return fitting([((f"{back}, digits switch screens", "accent"),), ((back, "accent"),)], self.width)
-
-    def forecast(self, composed: Composed) -> list[Pieces]:
-        """Draw the number of runs, how many run at once, and how long they take."""
-        launch, forecast = composed.launch, composed.forecast
-        if launch is None or forecast is None:
-            return []
-        spec = launch.spec
-        on = f" on {plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
-        lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (on, "text"))]
-        runs = plural(launch.run_count, "run")
-        if not forecast.planned:
-            never = f"  {runs}, none of which can ever start: too few {forecast.bound_by}"
-            return [*lines, ((never, "warn"),)]
-        at_most = f"at most {wording.span(forecast.seconds_at_most)}"
-        at_once = f"{forecast.at_once} at once"
-        about = (
-            f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""
-        )
-        told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
-        limited = "as asked" if forecast.bound_by == CONCURRENCY else f"limited by {forecast.bound_by}"
-        bound = f", {at_once}, {limited}"
-        lines.append(fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], self.width))
-        if forecast.jobs is not None:
-            jobs = wording.jobs_forecast(forecast.jobs, self.drawing.now)
-            lines += [self._line(text, "text") for text in jobs]
-        return lines
-
-    def price(self, composed: Composed) -> list[Pieces]:
-        """Draw what a higher concurrency would change, and what it may cost."""
-        launch, forecast = composed.launch, composed.forecast
-        if launch is None or forecast is None or not forecast.planned:
-            return []
-        more, cost = (
-            foreign_lines(text, self.width - 3)
-            for text in (wording.room_left(forecast), wording.launch_cost(forecast, launch))
-        )
-        return [*(((f"  {line}", "warn"),) for line in more), *(((f"  {line}", "dim"),) for line in cost)]
-
-    def dry_run(self, composed: Composed | None, last_good: Composed | None, room: int) -> list[Pieces]:
-        """Draw the order and times of starts, as many as fit; for an invalid form those of the last valid one."""
-        shown = composed if composed is not None and composed.forecast is not None else last_good
-        if composed is None or shown is None or shown.forecast is None:
-            return []
-        title = "dry run: in this order" if shown is composed else "dry run before a field could not be read"
-        width, signs = self.width, self.drawing.signs
-        lines: list[Pieces] = [heading(title, width, signs)]
-        planned = shown.forecast.planned
-        if not planned:
-            return [*lines, (("  nothing would start", "warn"),)]
-        columns = max(1, min(width // _ORDER_WIDTH, -(-len(planned) // max(1, room - 2))))
-        rows = max(1, room - len(lines) - 1)
-        name = min(50, width - _SEED_WIDTH - 2 * _TIME_WIDTH - 4)
-        drawn: list[Pieces] = []
-        apart: Piece = (" " * (width // columns - name - _SEED_WIDTH - 2 * _TIME_WIDTH - 2), "text")
-        for run in planned[: rows * columns]:
-            takes = f"{'about' if run.measured else 'at most'} {wording.span(run.seconds)}"
-            starts = "now" if not run.starts_after else f"after {wording.span(run.starts_after)}"
-            drawn.append(
-                (
-                    ("  " + fit(starts, _TIME_WIDTH), "dim"),
-                    (foreign(run.competition_id, name, ellipsis=signs.ellipsis), "text"),
-                    (fit(f"  seed {run.seed}", _SEED_WIDTH), "dim"),
-                    (fit(takes, _TIME_WIDTH, right=True), "dim"),
-                    apart,
-                )
-            )
-        rows = min(rows, -(-len(drawn) // columns))
-        lines += [tuple(piece for line in drawn[row::rows] for piece in line) for row in range(rows)]
-        more = len(planned) - len(drawn)
-        return [*lines, ((f"  and {more} more", "dim"),)] if more > 0 else lines
-
-    def check(self, check: Check) -> list[Pieces]:
-        """Draw a check with its remedy's key, or with its next step."""
-        signs, good = self.drawing.signs, check.health is Health.OK
-        sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
-        told = f"warning: {check.text}" if check.warns else check.text
-        role: Role = "text" if good else "warn"
-        if check.remedy is not None and not check.allows_work:
-            key, does = _KEYS[check.remedy]
-            remedy = f"   {self.drawing.keys(key)} {does}"
-            text = foreign(told, self.width - 5 - len(remedy), ellipsis=signs.ellipsis).rstrip()
-            return [(*sign, (text, role), (remedy, "accent"))]
-        first, *more = foreign_lines(told, self.width - 5, _MOST_OF_CHECK) or [""]
-        lines: list[Pieces] = [(*sign, (first, role)), *(((f"    {part}", role),) for part in more)]
-        if not good:
-            steps = foreign_lines(check.next_step, self.width - 5, _MOST_OF_CHECK)
-            lines += [((f"    {step}", "dim"),) for step in steps if step]
-        return lines
+_PLANNED = (
+    NounField[PlannedRun](
+        "starts",
+        lambda run, _: f"after {wording.span(run.starts_after)}" if run.starts_after else "now",
+        14,
+        role="dim",
+    ),
+    NounField[PlannedRun]("competition", lambda run, _: run.competition_id, 24, grows=50),
+    NounField[PlannedRun]("seed", lambda run, _: f"seed {run.seed}", 7, role="dim"),
+    NounField[PlannedRun](
+        "takes",
+        lambda run, _: f"{'about' if run.measured else 'at most'} {wording.span(run.seconds)}",
+        14,
+        right=True,
+        role="dim",
+    ),
+)
 
 
 def _fields(groups: Iterable[FormGroup], form: LaunchForm) -> Iterable[Widget]:

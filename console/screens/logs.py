@@ -8,10 +8,10 @@ from pathlib import Path
 from textual.widget import Widget
 
 from mlebench_console.console.logs.following import RunLog, run_logs
-from mlebench_console.console.pieces import foreign_end
-from mlebench_console.console.roles import Pieces, Role
+from mlebench_console.console.roles import Piece, Pieces, Role
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import ConsoleScreen, Queries
+from mlebench_console.console.tui.widgets.blocks import shortened
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.foundation.text import plural
@@ -31,12 +31,10 @@ class LogScreen(ConsoleScreen):
         yield Painted(id="header")
         yield LogPane(id="log")
 
-    def label_of(self, key: Key) -> str:
-        """Return the word for what a key would do now: nothing is found further before there was a search."""
-        is_idle = key.id in ("log.next", "log.previous") and not (
-            self.is_composed() and self.query_one(LogPane).view.searches
-        )
-        return "" if is_idle else super().label_of(key)
+    def can_do(self, key: Key) -> bool:
+        """Return whether a key would do anything now: nothing is found further before there was a search."""
+        goes_on = key.id in ("log.next", "log.previous")
+        return not goes_on or (self.is_composed() and bool(self.query_one(LogPane).view.searches))
 
     def is_composed(self) -> bool:
         """Return whether the log view exists too, which is created after its pane."""
@@ -70,12 +68,10 @@ class FileScreen(LogScreen):
 
     def redraw(self) -> None:
         """Draw its name."""
-        width, about = self.size.width, f" {self._about}  " if self._about else " "
-        name = foreign_end(
-            self._called or str(self._path), width - len(about) - 1, ellipsis=self.app.signs.ellipsis
-        )
+        about: Piece = (f" {self._about}  " if self._about else " ", "strong")
         role: Role = "dim" if self._about else "strong"
-        self.query_one("#header", Painted).show(((about, "strong"), (name, role)))
+        name = self._called or str(self._path)
+        self.query_one("#header", Painted).show(shortened(name, role, before=(about,), is_path=True))
         self.query_one(LogPane).redraw()
 
     def action_copy(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 
 from textual.geometry import Size
@@ -40,7 +40,7 @@ from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
-from mlebench_console.console.tui.widgets.blocks import Block, Content, laid_out, longest, section, wrapped
+from mlebench_console.console.tui.widgets.blocks import Block, laid_out, longest, section, wrapped
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.table import Table
@@ -105,7 +105,7 @@ class OverviewScreen(ConsoleScreen):
         """Return the list and the prompts for reasons."""
         yield LineList(id="all")
         for name, (sign, hint, done) in _REASONS.items():
-            yield Prompt(sign, hint, id=name, done=done)
+            yield Prompt(sign, hint, partial(self._give_reason, name), id=name, done=done)
 
     def queries(self) -> Queries:
         """Return the query for the overview."""
@@ -292,27 +292,22 @@ class OverviewScreen(ConsoleScreen):
                 _SNOOZE if what == "snooze" else "", sign=label.format(about)
             )
 
-    def on_prompt_done(self, message: Prompt.Done) -> None:
+    def _give_reason(self, what: str, typed: str) -> None:
         """Acknowledge or snooze with the typed reason."""
-        self.query_one(LineList).focus()
-        need, text = self._asked_about, message.value.strip()
+        need, text = self._asked_about, typed.strip()
         if need is None:
             return
         seconds = None
         try:
-            if message.prompt.id == "snooze":
+            if what == "snooze":
                 duration, _, text = text.partition(" ")
                 seconds = read_duration(duration)
             action = need_actions.acknowledge(need.key, text, seconds=seconds, text=need.text)
         except Problem as problem:
             self.app.say(str(problem), bad=True)
-            message.prompt.open(message.value)
+            self.query_one(f"#{what}", Prompt).open(typed)
         else:
             self.app.carry_out(action)
-
-    def on_prompt_left(self) -> None:
-        """Close the prompt without a change."""
-        self.query_one(LineList).focus()
 
     @property
     def _is_engine_down(self) -> bool:
@@ -434,14 +429,14 @@ class _OverviewLines:
         lately = self._events(found.events[: max(8, height - len(lines) - 1)])
         return [*lines, *self._laid_out([section("lately"), *lately])]
 
-    def _laid_out(self, content: Iterable[Content]) -> list[Line]:
-        return laid_out(content, self.size.width, self.drawing)
+    def _laid_out(self, content: Iterable[Block]) -> list[Line]:
+        return laid_out(content, self.drawing.within(self.size.width))
 
-    def _section(self, title: str, content: Sequence[Content], note: str = "") -> list[Line]:
+    def _section(self, title: str, content: Sequence[Block], note: str = "") -> list[Line]:
         """Return the lines of a part below a heading, and an empty one; none for an empty part."""
         return self._laid_out([section(title, note), *content, Line()]) if content else []
 
-    def _sweeps(self) -> list[Content]:
+    def _sweeps(self) -> list[Block]:
         """Return one line for each sweep, and a second one with its details for each that is not over."""
         found, keys = self.found, self.drawing.keys
         over = [sweep for sweep in found.sweeps if sweep.is_over]
@@ -467,7 +462,7 @@ class _OverviewLines:
             bar={} if self.size.width >= _ROOMY else {"width": min(BARS)},
         )
         table = Table(columns, rows, self.size.width, self.drawing)
-        lines: list[Content] = []
+        lines: list[Block] = []
         for row in rows:
             lines.append(table.line(row, key=Target("sweep", row.standing.sweep.id)))
             if not row.standing.is_over:
@@ -498,9 +493,9 @@ class _OverviewLines:
         shown = [need for needs in every for need in needs[:_MOST_GROUPS]]
         return Table(NEED.columns(columns), shown, self.size.width, self.drawing)
 
-    def _needs(self, shown: Sequence[Need]) -> list[Content]:
+    def _needs(self, shown: Sequence[Need]) -> list[Block]:
         """Return the lines of each need, below them its acknowledgement and, if it is opened, its runs."""
-        lines: list[Content] = []
+        lines: list[Block] = []
         for need in shown[:_MOST_GROUPS]:
             group = need.group
             only = group.runs[0] if group is not None and len(group.runs) == 1 else None
@@ -524,7 +519,7 @@ class _OverviewLines:
             lines.append(_note(f"   and {more:,} more: 'mlebench-console runs causes' lists them"))
         return lines
 
-    def _runs_of(self, group: CauseGroup, key: str) -> list[Content]:
+    def _runs_of(self, group: CauseGroup, key: str) -> list[Block]:
         """Return the runs of an opened group, with the texts that differ from the group's."""
         known = group.text.split(" ")
 
@@ -546,14 +541,14 @@ class _OverviewLines:
         )
         rows = run_rows(group.runs[:_MOST_OF_GROUP], self.found.needs.limits)
         table = Table(columns, rows, self.size.width, self.drawing)
-        lines: list[Content] = [
+        lines: list[Block] = [
             table.line(row, key=Target("run", row.run.sweep_id, row.run.id, key)) for row in rows
         ]
         if more := len(group.runs) - len(rows):
             lines.append(_note(f"     and {more:,} more"))
         return lines
 
-    def _running(self, most: int) -> list[Content]:
+    def _running(self, most: int) -> list[Block]:
         """Return the running runs, the one whose time is up first on top; none without room."""
         rows = run_rows(self.found.needs.running, self.found.needs.limits)
         shown = sorted(rows, key=lambda row: (row.time_up(self.drawing.now), row.run.id))[: max(0, most)]
@@ -564,7 +559,7 @@ class _OverviewLines:
             which={"role": "dim"},
         )
         table = Table(columns, shown, self.size.width, self.drawing)
-        lines: list[Content] = [
+        lines: list[Block] = [
             table.line(row, key=(Target("run", row.run.sweep_id, row.run.id), "running")) for row in shown
         ]
         if shown and (more := len(rows) - len(shown)):

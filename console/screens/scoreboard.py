@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,13 @@ from mlebench_console.console.nouns.scoreboard import (
     split_standings,
 )
 from mlebench_console.console.nouns.trial import COMPETITION_TRIALS, CompetitionTrials
-from mlebench_console.console.pieces import Line, cut, fit, foreign, foreign_lines, heading
-from mlebench_console.console.roles import Drawing, Pieces, Role
+from mlebench_console.console.pieces import Line
+from mlebench_console.console.roles import Drawing, Piece, Role
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen
 from mlebench_console.console.tui.screen import Queries, Query
 from mlebench_console.console.tui.session import SessionValues
+from mlebench_console.console.tui.widgets.blocks import Block, laid_out, listing, section, shortened, wrapped
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.scoreboard import (
@@ -44,7 +45,6 @@ from mlebench_console.console.views.scoreboard import (
 )
 from mlebench_console.engine.scoreboard.model import COLUMNS, Measure, Row
 from mlebench_console.engine.scoreboard.published import published_rows
-from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class BoardScreen(DetailedScreen):
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
         # The seeds of the pane's row by competition, with the row's subject.
-        self._seeds: tuple[Subject, tuple[CompetitionTrials, ...] | Problem] | None = None
+        self._seeds: tuple[Subject, tuple[CompetitionTrials, ...]] | None = None
 
     def queries(self) -> Queries:
         """All rows."""
@@ -106,8 +106,7 @@ class BoardScreen(DetailedScreen):
         titles, lines = table_lines(
             self._board.rows,
             self._sorting,
-            self.line_list.line_width,
-            self.app.drawing,
+            self.app.drawing.within(self.line_list.line_width),
             words=self.words,
             marked=frozenset(self._marked),
         )
@@ -120,13 +119,11 @@ class BoardScreen(DetailedScreen):
 
     def _draw_header(self) -> None:
         """Draw the summaries; in a narrow terminal with the models of the cursor's row, which have no column there."""
-        width = self.size.width
         above = (*self._summary(), *self._notices())
-        gap: tuple[Pieces, ...] = ((),) if above else ()
-        row = self._row() if width < _WITH_MODELS else None
+        gap: tuple[Block, ...] = ((),) if above else ()
+        row = self._row() if self.size.width < _WITH_MODELS else None
         if row is not None:
-            models = foreign(row.llms or "not named", width - 9, ellipsis=self.app.signs.ellipsis)
-            gap = (((" models ", "dim"), (models, "text")),)
+            gap = (((" models ", "dim"), (row.llms or "not named", "text")),)
         self.header.show(*above, *gap)
 
     def detail_key(self) -> Hashable:
@@ -137,7 +134,7 @@ class BoardScreen(DetailedScreen):
         """Return the query for the seeds of an experiment; published rows have none."""
         subject = key[0]
 
-        def ask(database: Database) -> tuple[Subject, tuple[CompetitionTrials, ...] | Problem]:
+        def ask(database: Database) -> tuple[Subject, tuple[CompetitionTrials, ...]]:
             return subject, seeds_by_competition(database, subject) if subject.table in (
                 "own",
                 "imported",
@@ -145,16 +142,16 @@ class BoardScreen(DetailedScreen):
 
         return ask, self._take_seeds
 
-    def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
+    def detail(self, height: int) -> Iterable[Block]:
         """Return full names, measures by split, conditions, places, and the seeds of each competition."""
         row = self._row()
         if row is None:
             return ()
         known = self._seeds is not None and self._seeds[0] == subject_of(row)
         seeds = self._seeds[1] if known and self._seeds else None
-        return RowPane(row, self._board.rows, width - 1, self.app.drawing).lines(seeds, height)
+        return [partial(_row_pane, row, self._board.rows, seeds, height)]
 
-    def _take_seeds(self, answer: tuple[Subject, tuple[CompetitionTrials, ...] | Problem]) -> None:
+    def _take_seeds(self, answer: tuple[Subject, tuple[CompetitionTrials, ...]]) -> None:
         self._seeds = answer
 
     def on_line_list_cursor_moved(self) -> None:
@@ -247,15 +244,12 @@ class BoardScreen(DetailedScreen):
         self._sorting = sorting
         self.redraw()
 
-    def _notices(self) -> tuple[Pieces, ...]:
-        lines: list[Pieces] = [
-            ((f" {foreign(text, self.size.width - 2).rstrip()}", "bad"),) for text in self._board.problems
-        ]
+    def _notices(self) -> Iterator[Block]:
+        yield from (((f" {text}", "bad"),) for text in self._board.problems)
         if self.words:
-            lines.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
+            yield (" / ", "accent"), (self.words, "text")
         if self._pad:
-            lines.append(((" padded: lost and missing runs count as no medal", "warn"),))
-        return tuple(lines)
+            yield ((" padded: lost and missing runs count as no medal", "warn"),)
 
     def _take(self, board: Scoreboard) -> None:
         self._board, self._has_answer = board, True
@@ -274,133 +268,118 @@ class BoardScreen(DetailedScreen):
             return None
         return None if row is None else subject_of(row)
 
-    def _summary(self) -> tuple[Pieces, ...]:
-        """Return a line for each own experiment: whether published rows compare, and its medals; demo data last."""
-        rows, width = self._board.rows, self.size.width
+    def _summary(self) -> Iterator[Block]:
+        """Yield a line for each own experiment: whether published rows compare, and its medals; demo data last."""
+        rows = self._board.rows
         ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
-        shown = ours[:_MOST_SUMMARIES]
-
-        def comparable(row: Row, _drawing: Drawing) -> Cell:
-            found = comparability(row, rows)
-            whole = "all" in found.places and not found.caution
-            role: Role = "warn" if found.obstacle else "good" if whole else "text"
-            return Forms([((text, role),) for text in comparability_texts(found)])
-
-        columns = (
-            NounField[Row]("name", lambda row, _: ((row.name, "strong"),), 16, grows=30),
-            NounField[Row]("comparable", comparable, 24, grows=48),
-            NounField[Row]("medals", _own_medals, 37, grows=100),
-        )
-        table = Table(columns, shown, width, self.app.drawing)
-        lines: list[Pieces] = []
-        for row in shown:
-            lines.append(table.line(row).pieces)
-            costs = costs_text(row.costs)
-            if costs:
-                lines.append(cut(((f"    models: {costs}", "dim"),), width))
+        yield partial(_summaries, ours[:_MOST_SUMMARIES], rows)
         more = len(ours) - _MOST_SUMMARIES
         if more > 0:
-            lines.append(((f"  and {plural(more, 'more experiment')}, in the table below", "dim"),))
-        return tuple(lines)
+            yield ((f"  and {plural(more, 'more experiment')}, in the table below", "dim"),)
+
+
+def _summaries(shown: Sequence[Row], rows: Sequence[Row], drawing: Drawing) -> Iterator[Block]:
+    """Draw a line for each of these own experiments, and one with its costs."""
+
+    def comparable(row: Row, _drawing: Drawing) -> Cell:
+        found = comparability(row, rows)
+        whole = "all" in found.places and not found.caution
+        role: Role = "warn" if found.obstacle else "good" if whole else "text"
+        return Forms([((text, role),) for text in comparability_texts(found)])
+
+    columns = (
+        NounField[Row]("name", lambda row, _: ((row.name, "strong"),), 16, grows=30),
+        NounField[Row]("comparable", comparable, 24, grows=48),
+        NounField[Row]("medals", _own_medals, 37, grows=100),
+    )
+    table = Table(columns, shown, drawing.width, drawing)
+    for row in shown:
+        yield table.line(row)
+        if costs := costs_text(row.costs):
+            yield ((f"    models: {costs}", "dim"),)
 
 
 _PANE_MEASURES = (Measure.GOLD, Measure.ABOVE_MEDIAN, Measure.VALID)
 
 
-@dataclass(frozen=True)
-class RowPane:
-    """Everything about a row that does not fit into the table, drawn for a width."""
+def _row_pane(
+    row: Row,
+    rows: Sequence[Row],
+    seeds: Sequence[CompetitionTrials] | None,
+    height: int,
+    drawing: Drawing,
+) -> Iterable[Block]:
+    """Draw everything about a row that does not fit into the table, and its seeds as far as there is room."""
+    lines = laid_out(_about_row(row, rows, drawing, is_wide=drawing.width >= _PANE_WIDE), drawing)
+    return [*lines, *_seeds(seeds, height - len(lines), drawing)] if seeds else lines
 
-    row: Row
-    rows: Sequence[Row]
-    width: int
-    drawing: Drawing
 
-    def lines(self, seeds: tuple[CompetitionTrials, ...] | Problem | None, height: int) -> list[Pieces]:
-        """Return the pane's lines about a row, with everything that does not fit into the table."""
-        row, rows, width, drawing = self.row, self.rows, self.width, self.drawing
+def _about_row(row: Row, rows: Sequence[Row], drawing: Drawing, *, is_wide: bool) -> Iterator[Block]:
+    """Yield full names, conditions, measures by split, and places."""
+    yield wrapped(row_name(row), "strong")
+    yield wrapped(row.llms)
+    if row.conflict:
+        yield wrapped(f"does not make a row: {row.conflict}", "bad")
+    if row.demo:
+        yield wrapped("demo: synthetic data, not comparable", "warn")
+    facts = {
+        "agent": "" if row.agent == row.name else row.agent,
+        "edition": row.edition,
+        "limit": limit_text(row),
+        "date": row.date,
+        "seeds": seeds_text(row),
+        "re-rolled": plural(row.rerolled, "run") if row.rerolled else "",
+        **{title: text(row.costs) for title, text in COSTS.items()},
+    }
+    yield from (((f"  {name:<13} ", "dim"), (text, "text")) for name, text in facts.items() if text)
+    covered = split_standings(row)
+    measured = [each for each in _PANE_MEASURES if any(each in one.standing.measures for one in covered)]
+    layout = {"width": 11, "gap": 2} if is_wide else {}
+    columns = SPLIT_STANDING.columns(
+        f"split covers medals {' '.join(measured)}", **dict.fromkeys(measured, layout)
+    )
+    yield ()
+    yield section("results, %")
+    yield listing(columns, covered)
+    if is_ours(row):
+        yield from _places(comparability(row, rows), drawing)
+    for note in notes_of(row):
+        yield wrapped(note, "dim")
 
-        def wrapped(text: str, role: Role) -> list[Pieces]:
-            return [((f" {part}", role),) for part in foreign_lines(text, width - 2)]
 
-        lines = wrapped(row_name(row), "strong")
-        lines += wrapped(row.llms, "text")
-        if row.conflict:
-            lines += wrapped(f"does not make a row: {row.conflict}", "bad")
-        if row.demo:
-            lines += wrapped("demo: synthetic data, not comparable", "warn")
-        agent = "" if row.agent in ("", row.name) else row.agent
-        facts = [("agent", agent), ("edition", row.edition), ("limit", limit_text(row)), ("date", row.date)]
-        facts.append(("seeds", seeds_text(row)))
-        if row.rerolled:
-            facts.append(("re-rolled", plural(row.rerolled, "run")))
-        facts += [(title, text(row.costs)) for title, text in COSTS.items()]
-        lines += [
-            ((f"  {name:<13} ", "dim"), (foreign(text, self.width - 15).rstrip(), "text"))
-            for name, text in facts
-            if text
-        ]
-        covered = split_standings(row)
-        measured = [each for each in _PANE_MEASURES if any(each in one.standing.measures for one in covered)]
-        layout = {"width": 11, "gap": 2} if width >= _PANE_WIDE else {}
-        columns = SPLIT_STANDING.columns(
-            f"split covers medals {' '.join(measured)}", **dict.fromkeys(measured, layout)
-        )
-        measures = Table(columns, covered, width, drawing)
-        lines += [(), heading("results, %", width, drawing.signs), measures.heading().pieces]
-        lines += [measures.line(one).pieces for one in covered]
-        if is_ours(row):
-            lines += self._places(comparability(row, rows))
-        for note in notes_of(row):
-            lines += wrapped(note, "dim")
-        if isinstance(seeds, Problem):
-            return lines + wrapped(str(seeds), "bad")
-        if seeds:
-            lines += self._seeds(seeds, height - len(lines))
-        return lines
+def _places(found: Comparability, drawing: Drawing) -> Iterator[Block]:
+    """Yield the places among the published rows with the rows above and below, or why there are none."""
+    yield ()
+    yield section("among published rows")
+    if found.obstacle:
+        yield ((f" {drawing.signs.failed} no: {found.obstacle}", "warn"),)
+        return
+    for column, place in found.places.items():
+        yield (f" {column.capitalize():<8}", "dim"), (f"place {place.number} of {place.of}", "strong")
+        for label, row in (("behind", place.ahead), ("ahead of", place.behind)):
+            cell = None if row is None else row.columns[column].cell
+            if row is not None and cell is not None:
+                mean: Piece = (f" {cell.mean:5.1f}", "text")
+                yield shortened(f"{row.name}, {row.llms}", before=((f"  {label:<9}", "dim"),), after=(mean,))
 
-    def _places(self, found: Comparability) -> list[Pieces]:
-        """Return the places among the published rows with the rows above and below, or why there are none."""
-        width, drawing = self.width, self.drawing
-        lines: list[Pieces] = [(), heading("among published rows", width, drawing.signs)]
-        if found.obstacle:
-            return [
-                *lines,
-                cut(
-                    ((f" {drawing.signs.failed} no: {found.obstacle}", "warn"),),
-                    width,
-                    drawing.signs.ellipsis,
-                ),
-            ]
-        for column, place in found.places.items():
-            text = f"place {place.number} of {place.of}"
-            lines.append(((f" {column.capitalize():<8}", "dim"), (text, "strong")))
-            for label, row in (("behind", place.ahead), ("ahead of", place.behind)):
-                cell = None if row is None else row.columns[column].cell
-                if row is not None and cell is not None:
-                    who = foreign(f"{row.name}, {row.llms}", width - 19, ellipsis=drawing.signs.ellipsis)
-                    lines.append(((f"  {label:<9}", "dim"), (who, "text"), (f" {cell.mean:5.1f}", "text")))
-        return lines
 
-    def _seeds(self, seeds: Sequence[CompetitionTrials], height: int) -> list[Pieces]:
-        """Return the competitions with the sign of each seed, those with missing seeds first, as far as they fit."""
-        width, drawing = self.width, self.drawing
-        short = [one for one in seeds if one.is_short]
-        note = f"{len(short)} with missing seeds" if short else "no seed is missing"
-        whole = [one for one in seeds if one not in short]
-        room = max(1, height - 3)
-        shown = [*short, *whole] if len(seeds) <= room else [*short, *whole][: room - 1]
-
-        signs = 2 * max(len(one.trials) + max(0, one.planned - len(one.trials)) for one in seeds)
-        columns = COMPETITION_TRIALS.columns(
-            "competition signs", competition={"width": 20, "title": ""}, signs={"width": signs}
-        )
-        table = Table(columns, shown, width, drawing)
-        lines: list[Pieces] = [(), heading("seeds by competition", width, drawing.signs, note=note)]
-        lines += [table.line(one).pieces for one in shown]
-        if len(shown) < len(seeds):
-            lines.append(((f"  and {len(seeds) - len(shown)} more: {drawing.signs.enter} shows all", "dim"),))
-        return lines
+def _seeds(seeds: Sequence[CompetitionTrials], height: int, drawing: Drawing) -> Iterator[Block]:
+    """Yield the competitions with the sign of each seed, those with missing seeds first, as far as they fit."""
+    short = [one for one in seeds if one.is_short]
+    ordered = [*short, *(one for one in seeds if not one.is_short)]
+    room = max(1, height - 3)
+    shown = ordered if len(seeds) <= room else ordered[: room - 1]
+    signs = 2 * max(len(one.trials) + max(0, one.planned - len(one.trials)) for one in seeds)
+    columns = COMPETITION_TRIALS.columns(
+        "competition signs", competition={"width": 20, "title": ""}, signs={"width": signs}
+    )
+    yield ()
+    yield section(
+        "seeds by competition", f"{len(short)} with missing seeds" if short else "no seed is missing"
+    )
+    yield listing(columns, shown, titles=False)
+    if len(shown) < len(seeds):
+        yield ((f"  and {len(seeds) - len(shown)} more: {drawing.signs.enter} shows all", "dim"),)
 
 
 # In narrower panes only the any-medal measure is shown with its error.
@@ -410,39 +389,37 @@ _PANE_WIDE = 60
 def table_lines(
     rows: Sequence[Row],
     sorting: SortOrder[str],
-    width: int,
     drawing: Drawing,
     *,
     words: str = "",
     marked: Set[Subject] = frozenset(),
-) -> tuple[Line, list[Line]]:
+) -> tuple[Line, list[Block]]:
     """Return the heading, the rows that match the filter, the additional table, and the footnotes."""
-    chosen, signs = SCOREBOARD_ROW.filter(words), drawing.signs
+    chosen = SCOREBOARD_ROW.filter(words)
     found = [row for row in rows if chosen.accepts(row, drawing)]
     main = sorted_rows([row for row in found if row.table != "additional"], sorting)
     additional = sorted_rows([row for row in found if row.table == "additional"], sorting)
     footnotes = list(dict.fromkeys(note for row in found for note in notes_of(row)))
     table = Table(
-        _columns(width >= _WIDE, footnotes),
+        _columns(drawing.width >= _WIDE, footnotes),
         found,
-        width,
+        drawing.width,
         drawing,
         sorting=sorting,
         mark=lambda row: subject_of(row) in marked,
     )
-    lines = [table.line(row, key=_key(row)) for row in main]
+    lines: list[Block] = [table.line(row, key=_key(row)) for row in main]
     if additional:
-        lines += [Line(), Line(heading("additional table", width, signs))]
+        lines += [(), section("additional table")]
         lines += [table.line(row, key=_key(row)) for row in additional]
     if not lines:
-        lines.append(Line((("  no row has these words", "dim"),)))
+        lines.append((("  no row has these words", "dim"),))
     if footnotes or additional:
-        lines.append(Line())
+        lines.append(())
     for number, text in enumerate(footnotes, start=1):
-        note = foreign(text, max(10, width - 7)).rstrip()
-        lines.append(Line(((f"  [{number}] ", "accent"), (note, "dim"))))
+        lines.append(((f"  [{number}] ", "accent"), (text, "dim")))
     if additional:
-        lines.append(Line(((f"  {fit(ADDITIONAL, width - 3).rstrip()}", "dim"),)))
+        lines.append(((f"  {ADDITIONAL}", "dim"),))
     return table.heading(), lines
 
 

@@ -6,17 +6,16 @@ Addresses for notifications, which may contain secrets, are never shown.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mlebench_console.console.fields import REST, NounField
 from mlebench_console.console.lists import words_accept
-from mlebench_console.console.pieces import Line, cut, fitting, foreign, heading
-from mlebench_console.console.roles import Drawing, Pieces, Signs
+from mlebench_console.console.roles import Pieces, Signs
 from mlebench_console.console.tui.config import REFRESH_CHOICES, Settings
 from mlebench_console.console.tui.list_screen import DescribedScreen
 from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES
-from mlebench_console.console.tui.widgets.table import Table
+from mlebench_console.console.tui.widgets.blocks import Block, listing, longest, section
 from mlebench_console.engine.settings import NotificationKind, NotificationSettings, Value
 from mlebench_console.foundation.problems import Problem
 
@@ -72,15 +71,12 @@ class SettingsScreen(DescribedScreen):
 
     def redraw(self) -> None:
         """Draw the settings."""
-        path = foreign(str(self.app.places.config_file), max(10, self.size.width - 14)).rstrip()
-        header: list[Pieces] = [((" written to ", "dim"), (path, "text"))]
-        for text in self.app.settings.unknown:
-            header.append(((f" {foreign(text, self.size.width - 2).rstrip()}", "warn"),))
+        header: list[Pieces] = [((" written to ", "dim"), (str(self.app.places.config_file), "text"))]
+        header += [((f" {text}", "warn"),) for text in self.app.settings.unknown]
         if self.words:
-            header.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
+            header.append(((" / ", "accent"), (self.words, "text")))
         self.header.show(*header)
-        width = self.line_list.line_width
-        self.line_list.show(settings_lines(self.app.settings, self.words, width, self.app.drawing))
+        self.line_list.show(settings_blocks(self.app.settings, self.words, self.app.signs))
         self._draw_about()
 
     def on_line_list_cursor_moved(self) -> None:
@@ -93,13 +89,8 @@ class SettingsScreen(DescribedScreen):
             self.about.show()
             return
         name = f"[{setting.table}] {setting.name}"
-        self.about.show(
-            cut(
-                ((f" {setting.about}", "text"), (f" {self.app.signs.dot} ", "faint"), (name, "dim")),
-                self.line_list.line_width,
-                self.app.signs.ellipsis,
-            )
-        )
+        dot = f" {self.app.signs.dot} "
+        self.about.show(((f" {setting.about}", "text"), (dot, "faint"), (name, "dim")))
 
     def action_open(self) -> None:
         """Set the next value, or say where it is written by hand."""
@@ -132,9 +123,8 @@ class SettingsScreen(DescribedScreen):
             self.app.say(str(problem), bad=True)
 
 
-def settings_lines(settings: Settings, words: str, width: int, drawing: Drawing) -> list[Line]:
-    """Return a line for every setting that the filter lets through, in groups."""
-    signs = drawing.signs
+def settings_blocks(settings: Settings, words: str, signs: Signs) -> Iterator[Block]:
+    """Yield the settings that the filter lets through, in groups."""
     notified = settings.notifications
     is_sent = bool(notified.urls) or notified.uses_terminal
     groups = {
@@ -143,24 +133,27 @@ def settings_lines(settings: Settings, words: str, width: int, drawing: Drawing)
         "notify me by": _services(settings, signs),
         "keys": _keys(settings),
     }
-    accepted = {
-        title: [each for each in found if words_accept(words, each.label, each.shown, each.about, each.name)]
-        for title, found in groups.items()
-    }
-    table = Table(_COLUMNS, [each for found in accepted.values() for each in found], width, drawing)
-    made: list[Line] = []
-    for title, found in accepted.items():
-        if found:
-            made += [*([Line()] if made else []), Line(heading(title, width, signs))]
-            if title == _WHEN and not is_sent and notified.on:
-                made.append(Line(fitting([((f"  {text}", "warn"),) for text in _NOTHING_SENT], width)))
-            made += [table.line(each, key=each) for each in found]
-    return made or [Line((("  no setting has these words", "dim"),))]
+    is_first = True
+    for title, members in groups.items():
+        found = [
+            each for each in members if words_accept(words, each.label, each.shown, each.about, each.name)
+        ]
+        if not found:
+            continue
+        if not is_first:
+            yield ()
+        is_first = False
+        yield section(title)
+        if title == _WHEN and not is_sent and notified.on:
+            yield longest(*(((f"  {text}", "warn"),) for text in _NOTHING_SENT))
+        yield listing(_COLUMNS, found, key=lambda each: each, titles=False)
+    if is_first:
+        yield (("  no setting has these words", "dim"),)
 
 
 _COLUMNS = (
     NounField[Setting]("setting", lambda setting, _: setting.label, 22),
-    NounField[Setting]("value", lambda setting, _: setting.shown, 12, grows=16, gap=1, role="strong"),
+    NounField[Setting]("value", lambda setting, _: setting.shown, 12, gap=1, role="strong"),
     NounField[Setting]("about", lambda setting, _: setting.about, 20, grows=REST, role="dim"),
 )
 

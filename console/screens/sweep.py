@@ -30,7 +30,6 @@ from mlebench_console.console.pieces import (
     bar,
     distinct_names,
     fit,
-    heading,
     joined,
     spread_fitting,
     width_of,
@@ -41,7 +40,7 @@ from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import DetailedScreen, MarkedScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
-from mlebench_console.console.tui.widgets.blocks import Block, Content, at_both_ends, in_one_line
+from mlebench_console.console.tui.widgets.blocks import Block, Layout, at_both_ends, in_one_line, section
 from mlebench_console.console.tui.widgets.inputs import LastWord
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.table import Table
@@ -234,18 +233,16 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
         return ask, self._take_facts
 
-    def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
+    def detail(self, height: int) -> Iterable[Block]:
         """Return the state, cause of failure, score over time, resources and last lines of the run at the cursor."""
-        from mlebench_console.console.screens.run.summary import summary_lines
+        from mlebench_console.console.screens.run.summary import summary
 
         facts = self._facts
         if facts is None or facts.run.id != self.detail_key():
             return ()
-        lines = summary_lines(facts, self._files, self.app.engine, width, height, self.app.drawing)
-        if not self.is_detail_below:
-            return lines
-        # Without the name: the cursor stands on it, and the line below has it.
-        return [heading("under the cursor", width, self.app.signs), *list(lines)[1:]]
+        # Without the name below the list: the cursor stands on it, and the line below has it.
+        title = section("under the cursor") if self.is_detail_below else None
+        return summary(facts, self._files, self.app.engine, height, self.app.drawing, title=title)
 
     def tick(self) -> None:
         """Redraw, and read the files of a live run in the pane again."""
@@ -491,7 +488,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             lines.append(table.line_of(_totals(group, drawing)))
         return lines
 
-    def _filter_line(self, board: SweepBoard) -> Iterable[Content]:
+    def _filter_line(self, board: SweepBoard) -> Iterable[Block]:
         """Yield the line about filter, order and marks, unless all are at their defaults."""
         chosen = self._filter
         usual = _USUAL[self._as_table]
@@ -591,7 +588,7 @@ _COUNT_WORDS = (
 )
 
 
-def _header(board: SweepBoard, engine: EngineStatus | None, drawing: Drawing) -> Iterable[Content]:
+def _header(board: SweepBoard, engine: EngineStatus | None, drawing: Drawing) -> Iterable[Block]:
     """Yield the sweep's name and conditions, its progress and medals so far, its note, outages, and costs."""
     sweep, spec, signs = board.sweep, board.sweep.spec, drawing.signs
     name: list[Piece] = [(" ", "text"), (sweep.id, "strong")]
@@ -623,14 +620,14 @@ def _dotted(groups: Iterable[Pieces], drawing: Drawing) -> Pieces:
     return joined(groups, (f" {drawing.signs.dot} ", "faint"), _MANY)
 
 
-def _progress(board: SweepBoard, engine: EngineStatus | None) -> Block:
+def _progress(board: SweepBoard, engine: EngineStatus | None) -> Layout:
     """Return the counts of runs, and the medals so far with the expected end.
 
     States are named in words as long as the medals are not in their last form, which lacks the bounds of their rate.
     """
     standing = board.standing
 
-    def lines(width: int, drawing: Drawing) -> Iterable[Pieces]:
+    def lines(drawing: Drawing) -> Iterable[Pieces]:
         earned = wording.medals(standing.interim, standing.any_medal, drawing.signs.plus_minus)
         ends = wording.sweep_end(standing.end(engine), drawing.now)
         tail: Pieces = ((f" {drawing.signs.dot} ", "faint"), (ends, "dim")) if ends else ()
@@ -642,9 +639,9 @@ def _progress(board: SweepBoard, engine: EngineStatus | None) -> Block:
             for text in texts
         ]
         lefts = [_counts(board, words, drawing) for words in _COUNT_WORDS]
-        shortest = width_of(rights[len(earned) - 2]) if len(earned) > 1 else width
-        worded = [left for left in lefts[:-1] if width_of(left) + shortest < width]
-        return [spread_fitting(worded or lefts, rights, width)]
+        shortest = width_of(rights[len(earned) - 2]) if len(earned) > 1 else drawing.width
+        worded = [left for left in lefts[:-1] if width_of(left) + shortest < drawing.width]
+        return [spread_fitting(worded or lefts, rights, drawing.width)]
 
     return lines
 

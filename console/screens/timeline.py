@@ -9,7 +9,7 @@ from textual import events
 from textual.widget import Widget
 
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
-from mlebench_console.console.tui.widgets.blocks import Content, longest
+from mlebench_console.console.tui.widgets.blocks import Block, longest
 from mlebench_console.console.tui.widgets.gantt import Gantt, bar_facts, legend, summary
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.views import timeline as view
@@ -184,7 +184,7 @@ class TimelineScreen(ConsoleScreen):
         if self._chosen is not None:
             self.app.show_run(self._chosen.run_id, pane=pane)
 
-    def _header(self, found: Timeline) -> Iterable[Content]:
+    def _header(self, found: Timeline) -> Iterable[Block]:
         """Yield the sweep's summary and expected end, and the legend of its marks."""
         name = "all sweeps" if self._sweep_id is None else self._sweep_id
         forms = summary(found, name, self._now, self.app.signs)

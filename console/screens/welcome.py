@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from mlebench_console.console.pieces import foreign
 from mlebench_console.console.roles import Pieces
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -34,14 +33,13 @@ class WelcomeScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw the text for the current size."""
-        width = self.size.width - 8
         keys = self.app.drawing.keys
         lines: list[Pieces] = [
             (("mlebench-console", "strong"), ("  prepares, runs, watches and grades MLE-bench", "dim")),
             (),
             (
                 ("There is nothing here yet: ", "text"),
-                (foreign(str(self.app.places.state_dir), max(10, width - 28)).rstrip(), "dim"),
+                (str(self.app.places.state_dir), "dim"),
             ),
             (),
         ]

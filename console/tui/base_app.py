@@ -162,13 +162,22 @@ class BaseApp(TerminalApp):
         self.run_worker(finish)
 
     async def finish(
-        self, work: Callable[[], Result], then: Callable[[Result], object] | None = None
+        self,
+        work: Callable[[], Result],
+        then: Callable[[Result], object] | None = None,
+        failed: Callable[[Problem], object] | None = None,
     ) -> None:
-        """Run work in a thread, wait for it and pass its result to `then`; problems are shown as messages."""
+        """Run work in a thread, wait for it and pass its result to `then`.
+
+        Its problem is passed to `failed`, without that shown as a message.
+        """
         try:
             result = await asyncio.wrap_future(in_daemon_thread(work))
         except Problem as problem:
-            self._say_if_seen(str(problem), bad=not isinstance(problem, NotApplicable))
+            if failed is None:
+                self._say_if_seen(str(problem), bad=not isinstance(problem, NotApplicable))
+            elif not self.is_ending:
+                failed(problem)
         except Exception as error:
             # A failure on one screen must not end the console; the traceback goes to the log.
             log.exception("working for a screen")

@@ -9,10 +9,9 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 
 from mlebench_console.console.lists import Key, Marks
-from mlebench_console.console.pieces import cut
-from mlebench_console.console.roles import Pieces
 from mlebench_console.console.tui.screen import ConsoleScreen, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
+from mlebench_console.console.tui.widgets.blocks import Block
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -62,8 +61,16 @@ class FilteredScreen(ListScreen):
     def body(self) -> Iterable[Widget]:
         """Return the header lines, the list and the filter's prompt."""
         yield from super().body()
-        suggester = self.filter_suggester()
-        yield Prompt("/", self.FILTER_HINT, id="filter", done="keep the filter", suggester=suggester)
+        yield Prompt(
+            "/",
+            self.FILTER_HINT,
+            self.filter_by,
+            id="filter",
+            done="keep the filter",
+            typed=self.filter_by,
+            left=self.filter_by,
+            suggester=self.filter_suggester(),
+        )
 
     def filter_suggester(self) -> Suggester | None:
         """Return what completes a typed filter; None if nothing does."""
@@ -77,22 +84,9 @@ class FilteredScreen(ListScreen):
         """Restore the filter."""
         self.words = values.get("filter", "")
 
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing."""
-        self.filter_by(message.value.strip())
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Keep the filter."""
-        self.on_prompt_changed(message)
-        self.line_list.focus()
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Restore the filter from before the prompt was opened."""
-        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
-
     def filter_by(self, words: str) -> None:
-        """Filter by these words."""
-        self.words = words
+        """Filter by these words; called while they are typed."""
+        self.words = words.strip()
         self.redraw()
 
     def action_filter(self) -> None:
@@ -129,8 +123,8 @@ class DetailedScreen(FilteredScreen):
         """Return the query for the pane."""
         raise NotImplementedError
 
-    def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
-        """Return the lines of the pane; those beyond its height are cut off."""
+    def detail(self, height: int) -> Iterable[Block]:
+        """Return what is in the pane; lines beyond its height are cut off."""
         raise NotImplementedError
 
     def body(self) -> Iterable[Widget]:
@@ -230,11 +224,7 @@ class DetailedScreen(FilteredScreen):
         if not self.has_detail:
             return
         pane = self.query_one("#detail", Painted)
-        width, height = pane.size.width - 2, pane.size.height
-        lines = [] if key is None or width < 1 else list(self.detail_lines(width, height))[:height]
-        lines += [()] * (height - len(lines))
-        rule: Pieces = () if self.is_detail_below else ((f"{self.app.signs.axis} ", "faint"),)
-        pane.show(*((*rule, *cut(line, width)) for line in lines))
+        pane.show(*(() if key is None else self.detail(pane.size.height)))
 
     @property
     def is_settled(self) -> bool:
@@ -252,6 +242,7 @@ class DetailedScreen(FilteredScreen):
         beside = min(widest, max(narrowest, self.size.width - self.list_width))
         pane.styles.width = "1fr" if is_below else beside
         pane.display = self.has_detail
+        pane.set_class(self.app.settings.ascii_only, "-ascii")
         self.query_one("#beside").set_class(is_below, "-below")
         self.line_list.styles.height = self.rows_above_detail if is_below else "1fr"
 

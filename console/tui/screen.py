@@ -146,8 +146,14 @@ class ConsoleScreen(Screen[None]):
         """Return the ids of the keys whose views are shown, so that the keys would now hide them."""
         return ()
 
+    def can_do(self, key: Key) -> bool:  # noqa: ARG002 for screens whose keys depend on what is shown
+        """Return whether a key would do anything now."""
+        return True
+
     def label_of(self, key: Key) -> str:
         """Return the word for what a key would do now; empty if it would do nothing."""
+        if not self.can_do(key):
+            return ""
         return key.label_on if key.id in self.toggled_on() else key.label
 
     @property
@@ -320,17 +326,23 @@ class ConsoleScreen(Screen[None]):
         self.query_one(Footer).renew(self.contexts(), self.label_of)
 
     def in_background(
-        self, work: Callable[[], Result], then: Callable[[Result], None] | None = None, *, latest: str = ""
+        self,
+        work: Callable[[], Result],
+        then: Callable[[Result], None] | None = None,
+        *,
+        failed: Callable[[Problem], None] | None = None,
+        latest: str = "",
     ) -> None:
         """Run slow work in a thread and pass its result to `then`, unless the screen is removed meanwhile.
 
         Args:
-            work: runs in a thread; its problem is shown as a message.
+            work: runs in a thread.
             then: takes the result, in the event loop.
+            failed: takes its problem, which otherwise is shown as a message.
             latest: a group name; only the result of the latest work in the group is used.
         """
         # A partial rather than a coroutine, which would never be awaited if later work replaced it before its start.
-        finish: WorkType[None] = partial(self.app.finish, work, then)
+        finish: WorkType[None] = partial(self.app.finish, work, then, failed)
         self.run_worker(finish, group=latest or "background", exclusive=bool(latest))
 
 

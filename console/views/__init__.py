@@ -1,1 +1,1 @@
-"""The data that screens and commands show, read from the state and files into frozen dataclasses; it draws nothing."""
+"""The data that several screens, or commands too, show, read from the state and files; it draws nothing."""

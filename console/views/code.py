@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import time
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
+from rapidfuzz.distance import LCSseq
+
 from mlebench_console.competitions.model import Competition
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.competition import competition
 from mlebench_console.console.nouns.submission import best_of
-from mlebench_console.console.views.run import order_facts
+from mlebench_console.console.views.run import DEVICES, configuration
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.code_snapshots import (
     OBJECTS,
@@ -27,9 +28,8 @@ from mlebench_console.environment.runner.code_snapshots import (
     read_snapshot,
 )
 from mlebench_console.environment.runner.protocol import Order
-from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
-from mlebench_console.foundation.text import names_of_limits, plural
+from mlebench_console.foundation.text import plural
 from mlebench_console.state import runs, submissions, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import Attempt, Run, Submission, Sweep
@@ -38,16 +38,12 @@ BEST, FINAL, NOW = "best", "final", "now"
 _NAME = re.compile(
     rf"(?P<run>\d+|.*/\d+)(?:\.(?P<attempt>[1-9]\d*))?(?:@(?P<submission>[1-9]\d*|{BEST}|{FINAL}|{NOW}))?"
 )
-# Limits of one comparison, so that no code of an agent can make it take minutes or gigabytes.
-_MOST_STEPS = 2_000_000
+# Limits of one comparison, so that no code of an agent can make it take minutes or gigabytes; a step compares a line
+# with a line, a billion of them take half a second and 130 MB.
+_MOST_STEPS = 1_000_000_000
 _MOST_LINES = 100_000
 _CONTEXT = 3
 _LATE_SECONDS = 60.0
-# Options of a sweep that are not conditions of a single run, or are listed separately.
-_NOT_OF_A_RUN = frozenset(
-    {"competitions", "seeds", "demo", "prepare_missing", "raw_dir", "start_ramp_seconds"}
-)
-_DURATION, _BYTES = "_seconds", "_bytes"
 # The names of the scripts that agents start with, the most telling first; and what else is code rather than data.
 _ENTRIES = (
     "main",
@@ -257,12 +253,13 @@ def split_name(text: str) -> tuple[str, int | None, str]:
     return found["run"], int(found["attempt"]) if found["attempt"] else None, found["submission"] or ""
 
 
-def find_versions(database: Database, wanted: Sequence[Wanted]) -> list[Version] | Problem:
-    """Find several versions; return a problem if one does not exist."""
-    try:
-        return [version_of(database, each) for each in wanted]
-    except Problem as problem:
-        return problem
+def find_versions(database: Database, wanted: Sequence[Wanted]) -> list[Version]:
+    """Find several versions.
+
+    Raises:
+        UsageProblem: there is no such run, attempt or submission.
+    """
+    return [version_of(database, each) for each in wanted]
 
 
 def version_of(database: Database, wanted: Wanted) -> Version:
@@ -426,60 +423,25 @@ def _side(version: Version, change: FileChange, missing: str) -> str:
 
 
 def _settings(left: Version, right: Version) -> Iterator[SettingChange]:
-    before, after = configuration(left), configuration(right)
+    before, after = _configuration(left), _configuration(right)
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name, ""), after.get(name, "")
         if one != other:
             yield SettingChange(name, one, other)
 
 
-def configuration(version: Version) -> dict[str, str]:
+def _configuration(version: Version) -> dict[str, str]:
     """Return the whole configuration of a version, by name; waits for the disk."""
-    attempt, spec = version.attempt, version.sweep.spec
-    options = {
-        _words(name): _value(name, value) for name, value in flat(spec).items() if name not in _NOT_OF_A_RUN
-    }
-    machine = attempt.hardware.in_words() if attempt.hardware else ""
-    isolation = {None: wording.UNKNOWN, True: "yes", False: "no"}
-    found = {
-        "competition": version.run.competition_id,
-        "seed": str(version.run.seed),
-        "agent": spec.agent_id,
-        "agent version": version.sweep.agent_version,
-        "machine": machine or wording.UNKNOWN,
-        "image digest": attempt.image,
-        "image built from": attempt.recipe,
-        "isolated": isolation[attempt.isolated],
-        "limits not enforced": names_of_limits(attempt.unenforced),
-        **options,
-        "runtime": attempt.runtime,
-        "placement": attempt.placement,
-    }
+    order, problem = None, ""
     try:
         order = protocol.read_if_there(version.folder / protocol.ORDER, Order)
-    except DataProblem as problem:
-        return found | {"order": problem.in_one_line()}
-    several: dict[str, list[str]] = {}
-    for name, value in order_facts(order) if order is not None else ():
-        if name != "GPU":  # which device was free is not configuration; the machine's facts include the model
-            several.setdefault(name, []).append(value)
-    return found | {name: "  ".join(values) for name, values in several.items()}
-
-
-def _words(name: str) -> str:
-    return name.removesuffix(_DURATION).removesuffix(_BYTES).removesuffix("_id").replace("_", " ")
-
-
-def _value(name: str, value: object) -> str:
-    if value is None or value in ((), [], ""):
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    if isinstance(value, int | float) and name.endswith(_DURATION):
-        return wording.duration(value)
-    return wording.size(value) if isinstance(value, int | float) and name.endswith(_BYTES) else str(value)
+    except DataProblem as found:
+        problem = found.in_one_line()
+    several: dict[str, list[str]] = {"order": [problem]}
+    for each in configuration(version.run, version.sweep, version.attempt, order):
+        if each.name != DEVICES:  # the machine's facts include the model
+            several.setdefault(each.name, []).append(each.text)
+    return {name: "  ".join(values) for name, values in several.items()}
 
 
 def _changes(one: VersionCode, other: VersionCode) -> tuple[list[FileChange], int]:
@@ -613,49 +575,16 @@ def _rows(before: list[str], after: list[str], budget: _Budget) -> tuple[list[Di
 
 
 def _common(before: Sequence[str], after: Sequence[str], budget: _Budget) -> list[tuple[int, int]] | None:
-    """Return the indices of a longest common subsequence (Myers 1986); None if that takes too many steps."""
-    numbers: dict[str, int] = {}
-    left = [numbers.setdefault(text, len(numbers)) for text in before]
-    right = [numbers.setdefault(text, len(numbers)) for text in after]
-    furthest = {1: 0}
-    # How far each diagonal reached after each number of edits; arrays, since these take most of the memory.
-    trace: list[array[int]] = []
-    for edits in range(len(left) + len(right) + 1):
-        trace.append(array("i"))
-        for diagonal in range(-edits, edits + 1, 2):
-            down = diagonal == -edits or (
-                diagonal != edits and furthest[diagonal - 1] < furthest[diagonal + 1]
-            )
-            x = furthest[diagonal + 1] if down else furthest[diagonal - 1] + 1
-            began = x
-            while x < len(left) and x - diagonal < len(right) and left[x] == right[x - diagonal]:
-                x += 1
-            furthest[diagonal] = x
-            trace[-1].append(x)
-            budget.steps -= 1 + x - began
-            if x >= len(left) and x - diagonal >= len(right):
-                return _walked_back(trace, len(left), len(right))
-        if budget.steps < 0:
-            return None
-    return []
-
-
-def _walked_back(trace: list[array[int]], x: int, y: int) -> list[tuple[int, int]]:
-    """Follow the shortest edit path back from the end, and return the common lines on it."""
-    found: list[tuple[int, int]] = []
-    for edits in range(len(trace) - 1, 0, -1):
-        diagonal, before = x - y, trace[edits - 1]
-        # The diagonals of a round are two apart: the neighbours are those below and above this one.
-        below = (diagonal + edits) // 2 - 1
-        down = diagonal == -edits or (diagonal != edits and before[below] < before[below + 1])
-        came = diagonal + 1 if down else diagonal - 1
-        reached = before[below + 1] if down else before[below]
-        begin = reached + (0 if down else 1)
-        found += [(place, place - diagonal) for place in range(x - 1, begin - 1, -1)]
-        x = reached
-        y = x - came
-    found += [(place, place) for place in range(x - 1, -1, -1)]
-    return found[::-1]
+    """Return the indices of a longest common subsequence; None if that takes too many steps."""
+    budget.steps -= len(before) * len(after)
+    if budget.steps < 0:
+        return None
+    return [
+        (place, place - same.src_start + same.dest_start)
+        for same in LCSseq.opcodes(before, after)
+        if same.tag == "equal"
+        for place in range(same.src_start, same.src_end)
+    ]
 
 
 def _hunks(rows: list[DiffLine]) -> Iterator[Hunk]:

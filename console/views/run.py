@@ -5,24 +5,29 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import islice, pairwise
 from pathlib import Path
 
 from mlebench_console.competitions.model import Competition
+from mlebench_console.console import wording
 from mlebench_console.console.nouns.call import CallHistory, read_on
 from mlebench_console.console.nouns.competition import competition, percentile_of
 from mlebench_console.console.nouns.costs import known_prices
 from mlebench_console.console.nouns.submission import best_of
 from mlebench_console.engine.model_costs import Spending, spending_of
 from mlebench_console.engine.needs.waits import QueuedRun, Wait, job_wait, read_queued_run, retry_at
+from mlebench_console.engine.options.sweep import USUAL_VALUES
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.fields import flat
 from mlebench_console.foundation.measurements import UsageSample
 from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import names_of_limits
 from mlebench_console.state import datasets, events, runs, submissions, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.event_records import Event
@@ -39,6 +44,15 @@ _DEEPEST = 4
 # Values under such names are never shown, even where a config file contains them in plain text.
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
 _HIDDEN = "hidden"
+# Options of a sweep that are not conditions of a single run, or are listed separately.
+_NOT_OF_A_RUN = frozenset(
+    {"agent_id", "competitions", "seeds", "demo", "prepare_missing", "raw_dir", "start_ramp_seconds"}
+)
+_DURATION, _BYTES = "_seconds", "_bytes"
+_NAMES = {"cpus": "processors", "gpus": "GPUs", "runs_per_gpu": "runs per GPU", "gateway": "model gateway"}
+_VERSION_LENGTH = 12
+# The name of the line with the devices that an attempt got, which depends on which were free.
+DEVICES = "GPU"
 
 Point = tuple[float, float]
 
@@ -106,18 +120,29 @@ class RunFacts:
         return self.directory / protocol.LOG if self.directory else None
 
 
-@dataclass(frozen=True)
-class UsageCurves:
-    """The resource usage of one attempt over time, as (time, value); empty for what was never measured."""
+class Resource(StrEnum):
+    """What an attempt uses, the scarcest first."""
 
-    cpu_percent: tuple[Point, ...] = ()
-    memory_bytes: tuple[Point, ...] = ()
-    disk_bytes: tuple[Point, ...] = ()
-    processes: tuple[Point, ...] = ()
-    gpu_percent: tuple[Point, ...] = ()
-    gpu_memory_bytes: tuple[Point, ...] = ()
-    network_rate: tuple[Point, ...] = ()
-    latest: UsageSample | None = None
+    GPU = "GPU busy"
+    GPU_MEMORY = "GPU memory"
+    CPU = "processors"
+    MEMORY = "memory"
+    DISK = "disk"
+    NETWORK = "network"
+    PROCESSES = "processes"
+
+
+# The resource usage of one attempt over time; without those that were never measured.
+UsageCurves = Mapping[Resource, Sequence[Point]]
+
+_MEASURES: dict[Resource, Callable[[UsageSample], float | None]] = {
+    Resource.GPU: lambda sample: sample.gpu_percent,
+    Resource.GPU_MEMORY: lambda sample: sample.gpu_memory_bytes,
+    Resource.CPU: lambda sample: sample.cpu_percent,
+    Resource.MEMORY: lambda sample: sample.memory_bytes,
+    Resource.DISK: lambda sample: sample.disk_bytes,
+    Resource.PROCESSES: lambda sample: sample.processes,
+}
 
 
 @dataclass(frozen=True)
@@ -216,18 +241,14 @@ def read_calls(facts: RunFacts, known: CallHistory) -> CallHistory:
 def read_usage(facts: RunFacts) -> UsageCurves:
     """Read the resource usage of the latest attempt, thinned to a plot's resolution; waits for the disk."""
     if facts.attempt is None:
-        return UsageCurves()
+        return {}
     found = read_samples(facts.state_dir, [facts.attempt.id])[facts.attempt.id]
-    return UsageCurves(
-        cpu_percent=_curve(found, lambda sample: sample.cpu_percent),
-        memory_bytes=_curve(found, lambda sample: sample.memory_bytes),
-        disk_bytes=_curve(found, lambda sample: sample.disk_bytes),
-        processes=_curve(found, lambda sample: sample.processes),
-        gpu_percent=_curve(found, lambda sample: sample.gpu_percent),
-        gpu_memory_bytes=_curve(found, lambda sample: sample.gpu_memory_bytes),
-        network_rate=_thinned(_rates(found)),
-        latest=found[-1] if found else None,
-    )
+    curves = {
+        resource: [(sample.at, float(known)) for sample in found if (known := value(sample)) is not None]
+        for resource, value in _MEASURES.items()
+    }
+    curves[Resource.NETWORK] = _rates(found)
+    return {resource: _thinned(curves[resource]) for resource in Resource if curves[resource]}
 
 
 def read_samples(
@@ -256,17 +277,13 @@ def _rates(samples: list[UsageSample]) -> list[Point]:
     ]
 
 
-def _curve(samples: list[UsageSample], value: Callable[[UsageSample], float | None]) -> tuple[Point, ...]:
-    return _thinned([(sample.at, float(known)) for sample in samples if (known := value(sample)) is not None])
-
-
-def _thinned(points: list[Point]) -> tuple[Point, ...]:
+def _thinned(points: list[Point]) -> list[Point]:
     if len(points) <= _MOST_POINTS:
-        return tuple(points)
+        return points
     # Of neighbouring points the largest is kept, so that peaks remain visible.
     step = -(-len(points) // _MOST_POINTS)
     groups = [points[place : place + step] for place in range(0, len(points), step)]
-    return tuple(max(group, key=lambda point: point[1]) for group in groups)
+    return [max(group, key=lambda point: point[1]) for group in groups]
 
 
 def _below(directory: Path, depth: int) -> Iterator[FileEntry]:
@@ -302,21 +319,83 @@ def _kind(mode: int) -> str:
     return "link" if stat.S_ISLNK(mode) else "special"
 
 
-def order_facts(order: Order) -> list[tuple[str, str]]:
-    """Return how the agent is started, as names and values; values whose names suggest secrets are hidden."""
+@dataclass(frozen=True)
+class RunSetting:
+    """One line of the configuration of a run.
+
+    Attributes:
+        usual: whether it is the default; None if it has none.
+        is_warning: whether it puts the result in doubt.
+    """
+
+    name: str
+    text: str
+    usual: bool | None = None
+    is_warning: bool = False
+
+
+def configuration(
+    run: Run, sweep: Sweep, attempt: Attempt | None, order: Order | None
+) -> Iterator[RunSetting]:
+    """Yield what was asked for, what an attempt got, and how its agent is started."""
+    spec = sweep.spec
+    yield RunSetting("competition", run.competition_id)
+    yield RunSetting("seed", str(run.seed))
+    yield RunSetting("agent", spec.agent_id)
+    yield RunSetting("agent version", sweep.agent_version[:_VERSION_LENGTH])
+    if spec.demo:
+        yield RunSetting("data", "synthetic, made for the demo: no result", is_warning=True)
+    # What an attempt got replaces what was asked for.
+    got = {} if attempt is None else {"runtime": attempt.runtime, "placement": attempt.placement}
+    for name, asked in flat(spec).items():
+        if name not in _NOT_OF_A_RUN:
+            usual = asked == USUAL_VALUES[name] if name in USUAL_VALUES else None
+            if usual and asked is False:
+                continue  # a switch that is off
+            words = name.removesuffix(_DURATION).removesuffix(_BYTES).replace("_", " ")
+            yield RunSetting(_NAMES.get(name, words), got.get(name, _value(name, asked)), usual)
+    if attempt is not None:
+        trusted = "yes" if attempt.isolated else "no: only for agents that are trusted"
+        isolated = "" if attempt.isolated is None else trusted
+        yield RunSetting("isolated", isolated, is_warning=attempt.isolated is False)
+        unenforced = names_of_limits(attempt.unenforced)
+        yield RunSetting("limits not enforced", unenforced, is_warning=bool(unenforced))
+        yield RunSetting("job", f"{attempt.job} on {attempt.node}" if attempt.node else attempt.job)
+        yield RunSetting(
+            "machine", (attempt.hardware.in_words() if attempt.hardware else "") or wording.UNKNOWN
+        )
+        yield RunSetting("image digest", attempt.image)
+        yield RunSetting("image built from", attempt.recipe)
+    if order is not None:
+        yield from _start(order)
+
+
+def _value(name: str, value: object) -> str:
+    if value is None or value in ((), [], ""):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, int | float) and name.endswith(_DURATION):
+        return wording.duration(value)
+    if isinstance(value, int | float) and name.endswith(_BYTES):
+        return wording.size(value)
+    if name == "gpus" and value == -1:
+        return "all"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _start(order: Order) -> Iterator[RunSetting]:
+    """Yield how the agent is started; values whose names suggest secrets are hidden."""
     gpus = order.conditions.resources.gpus
-    facts = [
-        ("start script", order.start),
-        ("image", order.image),
-        ("GPU", ", ".join(order.gpu_uuids) or (f"{gpus}, unknown which" if gpus > 0 else "")),
-        ("allowed hosts", ", ".join(order.conditions.allowed_hosts)),
-    ]
-    rows = [(name, value) for name, value in facts if value]
-    rows += [("argument", argument) for argument in without_secrets(order.arguments)]
-    return rows + [
-        ("variable", f"{name}={_HIDDEN if _SECRET_NAME.search(name) else value}")
-        for name, value in order.variables
-    ]
+    yield RunSetting("start script", order.start)
+    yield RunSetting("image", order.image)
+    yield RunSetting(DEVICES, ", ".join(order.gpu_uuids) or (f"{gpus}, unknown which" if gpus > 0 else ""))
+    for argument in without_secrets(order.arguments):
+        yield RunSetting("argument", argument)
+    for name, value in order.variables:
+        yield RunSetting("variable", f"{name}={_HIDDEN if _SECRET_NAME.search(name) else value}")
 
 
 def without_secrets(arguments: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.nouns.scoreboard import are_measured, costs_text
 from mlebench_console.console.nouns.trial import CompetitionTrials
-from mlebench_console.engine.places import Places
 from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.scoreboard.aggregation import row_of
 from mlebench_console.engine.scoreboard.comparison import Comparison, Difference, compare
-from mlebench_console.engine.scoreboard.export import (
-    USUAL_SEEDS,
-    Disclosure,
-    RowFormat,
-    disclose,
-    row_text,
-    shortcomings,
-)
+from mlebench_console.engine.scoreboard.export import USUAL_SEEDS
 from mlebench_console.engine.scoreboard.insight import Insight, insight_of
 from mlebench_console.engine.scoreboard.model import COLUMNS, Evidence, Measure, Row
 from mlebench_console.engine.scoreboard.own_runs import find_evidence, own_evidence
@@ -30,13 +20,10 @@ from mlebench_console.engine.scoreboard.plots import Plot, plots_of
 from mlebench_console.engine.scoreboard.published import published_rows
 from mlebench_console.engine.scoreboard.reports import imported_evidence, read_import
 from mlebench_console.engine.settings import Prices, read_table
-from mlebench_console.foundation.files import write_text
-from mlebench_console.foundation.problems import Problem, UsageProblem, writing
+from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state import experiments
-from mlebench_console.state.database import Database, open_for_reading
-
-Answer = TypeVar("Answer")
+from mlebench_console.state.database import Database
 
 ADDITIONAL = "additional table: rows that used feedback from the test set, or are otherwise not comparable"
 
@@ -75,11 +62,10 @@ def scoreboard(database: Database, config_file: Path, *, pad_missing: bool) -> S
         lambda: published_rows(state_dir),
     )
     for part in parts:
-        found = or_problem(part)
-        if isinstance(found, Problem):
-            problems.append(" ".join(str(found).splitlines()))
-        else:
-            rows += found
+        try:
+            rows += part()
+        except Problem as problem:
+            problems.append(" ".join(str(problem).splitlines()))
     return Scoreboard(tuple(rows), tuple(problems))
 
 
@@ -183,33 +169,31 @@ def subject_named(database: Database, name: str) -> Subject:
     return Subject("own", wanted)
 
 
-def experiment(database: Database, subject: Subject, config_file: Path) -> ExperimentFacts | Problem:
-    """Read the experiment of a row."""
+def experiment(database: Database, subject: Subject, config_file: Path) -> ExperimentFacts:
+    """Read the experiment of a row.
 
-    def read() -> ExperimentFacts:
-        evidence = _evidence_of(database, subject, config_file)
-        row = row_of(evidence)
-        plots = () if evidence.conflict else plots_of(evidence, row)
-        return ExperimentFacts(evidence, row, insight_of(evidence, read_table(config_file, Prices)), plots)
-
-    return or_problem(read)
-
-
-def seeds_by_competition(database: Database, subject: Subject) -> tuple[CompetitionTrials, ...] | Problem:
-    """Return the trials of each competition of an experiment."""
-
-    def read() -> tuple[CompetitionTrials, ...]:
-        evidence = _evidence_of(database, subject)
-        planned = row_of(evidence).seeds_planned or 0
-        return tuple(
-            CompetitionTrials(name, trials, planned=planned)
-            for name, trials in evidence.by_competition.items()
-        )
-
-    return or_problem(read)
+    Raises:
+        Problem: it is gone, or damaged.
+    """
+    evidence = evidence_of(database, subject, config_file)
+    row = row_of(evidence)
+    plots = () if evidence.conflict else plots_of(evidence, row)
+    return ExperimentFacts(evidence, row, insight_of(evidence, read_table(config_file, Prices)), plots)
 
 
-def _evidence_of(database: Database, subject: Subject, config_file: Path | None = None) -> Evidence:
+def seeds_by_competition(database: Database, subject: Subject) -> tuple[CompetitionTrials, ...]:
+    """Return the trials of each competition of an experiment.
+
+    Raises:
+        Problem: it is gone, or damaged.
+    """
+    evidence = evidence_of(database, subject)
+    planned = row_of(evidence).seeds_planned or 0
+    trials = evidence.by_competition.items()
+    return tuple(CompetitionTrials(name, of_one, planned=planned) for name, of_one in trials)
+
+
+def evidence_of(database: Database, subject: Subject, config_file: Path | None = None) -> Evidence:
     """Read the evidence of an experiment; its model calls are priced by config.toml.
 
     Raises:
@@ -220,27 +204,19 @@ def _evidence_of(database: Database, subject: Subject, config_file: Path | None 
     return find_evidence(database, subject.name, None if config_file is None else model_prices(config_file))
 
 
-def or_problem(read: Callable[[], Answer]) -> Answer | Problem:
-    """Return an answer, or its problem as a value: an exception would look like an unusable state to the reader."""
-    try:
-        return read()
-    except Problem as problem:
-        return problem
-
-
-# Two experiments
+# Two experiments# Two experiments
 
 
 def comparison(
     database: Database, first: Subject, second: Subject, measure: Measure, config_file: Path
-) -> Comparison | Problem:
-    """Compare two experiments by competition, or return the problem."""
+) -> Comparison:
+    """Compare two experiments by competition.
 
-    def read() -> Comparison:
-        one, other = (_evidence_of(database, subject, config_file) for subject in (first, second))
-        return compare(one, other, measure=measure)
-
-    return or_problem(read)
+    Raises:
+        Problem: one of them is gone, or damaged.
+    """
+    one, other = (evidence_of(database, subject, config_file) for subject in (first, second))
+    return compare(one, other, measure=measure)
 
 
 def differences_of(found: Comparison) -> list[tuple[str, Difference]]:
@@ -259,63 +235,3 @@ def compared_costs(found: Comparison) -> list[str]:
         for letter, costs in zip("AB", found.costs, strict=True)
         if are_measured(found.costs)
     ]
-
-
-# An export
-
-
-@dataclass(frozen=True)
-class ExportRequest:
-    """The row to export, and the operator's additions to it."""
-
-    subject: Subject
-    form: RowFormat = RowFormat.MARKDOWN
-    pad_missing: bool = False
-    agent: str = ""
-    llms: str = ""
-
-
-@dataclass(frozen=True)
-class ExportResult:
-    """A row with its evidence and disclosure, ready to be written."""
-
-    evidence: Evidence
-    row: Row
-    disclosure: Disclosure
-
-    @property
-    def shortcomings(self) -> tuple[tuple[str, str], ...]:
-        """What the row lacks before it is ready for the leaderboard."""
-        return shortcomings(self.row, self.disclosure)
-
-    def text(self, form: RowFormat) -> str:
-        """Return the row as text in a format."""
-        return row_text(self.row, self.disclosure, form)
-
-    def write_row(self, form: RowFormat, path: Path) -> Path:
-        """Write the row to a new file.
-
-        Raises:
-            UsageProblem: the file exists, or its folder does not.
-            DataProblem: it can't be written.
-        """
-        if path.exists():
-            raise UsageProblem(f"{path} exists already", "", "Name another file.")
-        if not path.parent.is_dir():
-            raise UsageProblem(f"there is no folder {path.parent}", "", "Name a file in another one.")
-        with writing(path):
-            write_text(path, self.text(form))
-        return path
-
-
-def export(places: Places, request: ExportRequest) -> ExportResult:
-    """Compute the row to export; reads every run's latest attempt.
-
-    Raises:
-        Problem: the experiment is gone, or damaged.
-    """
-    with closing(open_for_reading(places.state_dir)) as database:
-        evidence = _evidence_of(database, request.subject, places.config_file)
-    evidence = evidence.labelled(agent=request.agent, llms=request.llms)
-    row = row_of(evidence, pad_missing=request.pad_missing)
-    return ExportResult(evidence, row, disclose(evidence, row))

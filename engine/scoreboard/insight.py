@@ -373,6 +373,11 @@ class Insight:
                 if hours:
                     parts.append(f"{hours:.2f} {name} for a medal")
             facts.append(("effort", ", ".join(parts)))
+        return (*facts, *self.cost_facts())
+
+    def cost_facts(self) -> list[tuple[str, str]]:
+        """List what machines and models cost, as pairs of a name and a text."""
+        facts = []
         if self.cost is not None:
             facts.append(("cost", f"{self.cost}; what models cost is not included"))
         costs = self.model_costs
@@ -383,7 +388,7 @@ class Insight:
             if costs.medals_per_100_dollars is not None:
                 runs = f"of {costs.priced} runs whose cost is known"
                 facts.append(("medals for 100 dollars", f"{costs.medals_per_100_dollars:,.1f}, {runs}"))
-        return tuple(facts)
+        return facts
 
     def document(self) -> dict[str, Any]:
         """Return it as it stands in JSON documents."""

@@ -15,7 +15,7 @@ from mlebench_console import grade_submission, validate_submission
 from mlebench_console.competitions import grader, registry
 from mlebench_console.competitions.grader import Grader, GradeResult, grade
 from mlebench_console.competitions.judging import GradeRequest, judge
-from mlebench_console.console.views.grading import grade_file
+from mlebench_console.console.screens.grading import grade_file
 from mlebench_console.engine.grading.batch import grade_many
 from mlebench_console.engine.rungroups import SubmissionLine
 from mlebench_console.environment.container.processes import process_tree

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.geometry import Size
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.actions import dataset as dataset_actions
 from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question
 from mlebench_console.console.nouns.dataset import DatasetRow
-from mlebench_console.console.screens.dialogs import question_lines
+from mlebench_console.console.roles import Drawing
+from mlebench_console.console.screens.dialogs import question_block
+from mlebench_console.console.tui.widgets.blocks import laid_out
 from mlebench_console.engine.requests import (
     AnnotateSweep,
     ChosenRun,
@@ -165,21 +166,27 @@ def test_named_runs_are_all_changed_or_none_is() -> None:
         run_actions.classify([FINISHED], FailureClass.CRASH, "")
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
+def drawn(question: Question, width: int) -> list[str]:
+    lines = laid_out([question_block(question, room=30)], Drawing(0.0, width=width))
+    return ["".join(text for text, _role in line.pieces) for line in lines]
+
+
+@pytest.mark.parametrize("width", [30, 66, 174])
 def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int) -> None:
     many = [replace(LOST, id=number, competition_id="x" * 56) for number in range(20)]
     question = run_actions.relaunch(many).question
     assert question is not None
-    lines = ["".join(text for text, _role in line) for line in question_lines(question, Size(width, 40))]
+    lines = drawn(question, width)
     assert "  and 12 more" in lines
-    assert max(map(len, lines[1:])) <= max(9 * width // 10 - 6, 28)
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= width
 
 
 def test_a_question_keeps_names_readable_beside_long_details() -> None:
     run = replace(LOST, competition_id="leaf-classification", failure_class=FailureClass.CRASH)
     question = run_actions.relaunch([replace(run, suspected=ProblemCode.PROVIDER_AWAY)]).question
     assert question is not None
-    lines = ["".join(text for text, _role in line) for line in question_lines(question, Size(80, 24))]
+    lines = drawn(question, 66)
     assert lines[1].startswith("  leaf-classification  seed ")
 
 

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from mlebench_console.competitions import registry
 from mlebench_console.console.app.app import ConsoleApp
 from mlebench_console.console.cli.program import shell
+from mlebench_console.console.screens.launch import Composed
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.theme import DARK, MONOCHROME, Palette
-from mlebench_console.console.views.launch import Composed
 from mlebench_console.engine.checks import Check, Health, Remedy
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.requests import LaunchSweep

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlebench_console.competitions import registry
 from mlebench_console.console.nouns.grading import PastGrading
-from mlebench_console.console.views.grading import write_past
+from mlebench_console.console.screens.grading import write_past
 from mlebench_console.engine.control import GpuUse
 from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from mlebench_console.engine.placements import nodes

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.call import CALL, MODEL_USE, TRAFFIC, CallHistory, CallRow
 from mlebench_console.console.nouns.costs import many, money, short_cost, tokens_in_words
-from mlebench_console.console.pieces import Line, bar, foreign, joined
-from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
-from mlebench_console.console.screens.run.header import separator
+from mlebench_console.console.pieces import bar
+from mlebench_console.console.roles import Drawing, Pieces, Role
 from mlebench_console.console.screens.run.pane import Pane, PaneView
-from mlebench_console.console.tui.widgets.chart import Series, chart
-from mlebench_console.console.tui.widgets.table import Table
+from mlebench_console.console.tui.widgets.blocks import Block, in_one_line, listing
+from mlebench_console.console.tui.widgets.chart import Series, plotted
 from mlebench_console.console.views.run import RunFacts, read_calls
 from mlebench_console.engine.model_costs import named
 from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.foundation.conditions import MOST_OF_BUDGET
 from mlebench_console.foundation.text import plural
 
-if TYPE_CHECKING:
-    pass
-
-
 _LINES_FOR_COURSE = 24
 
 
-def _calls(facts: RunFacts, history: CallHistory, width: int, height: int, drawing: Drawing) -> list[Line]:
-    """Draw the latest attempt's model calls: totals, charts over time, the models, and the last calls."""
+def _calls(facts: RunFacts, history: CallHistory, height: int, drawing: Drawing) -> Iterator[Block]:
+    """Yield the latest attempt's model calls: totals, charts over time, the models, and the last calls."""
     spent = facts.latest_spending
-    traffic = _traffic(facts, width, drawing)
     if not spent.models:
-        return [Line(((f"  {_why_no_calls(facts)}", "dim"),)), *traffic]
-    dot = separator(drawing)
+        yield ((f"  {_why_no_calls(facts)}", "dim"),)
+        yield from _traffic(facts)
+        return
     cost: Pieces = ((f"  {short_cost(spent)}", "strong" if spent.cost is not None else "warn"),)
     parts: list[Pieces] = [cost, ((plural(spent.calls, "call"), "text"),)]
     if spent.errors:
@@ -41,68 +36,63 @@ def _calls(facts: RunFacts, history: CallHistory, width: int, height: int, drawi
         parts.append(((f"{spent.errors:,} failed{by_429}", "warn"),))
     if spent.refused:
         parts.append(((f"{spent.refused:,} not sent", "warn"),))
-    tokens: list[Pieces] = [((text, "text"),) for text in tokens_in_words(spent)]
-    lines = [
-        Line(joined(parts, dot, width)),
-        *_budgets(facts, drawing),
-        Line((("  tokens ", "dim"), *joined(tokens, dot, width - 9))),
-        Line(_pace(history, dot, width, drawing)),
-    ]
+    yield in_one_line(parts)
+    yield from _budgets(facts, drawing)
+    yield in_one_line((((text, "text"),) for text in tokens_in_words(spent)), ("  tokens ", "dim"))
+    yield _pace(history, drawing)
     for text in _caveats(facts):
-        lines.append(Line(((f"  {foreign(text, width - 3).rstrip()}", "warn"),)))
-    course: list[Line] = []
-    attempt = facts.attempt
-    if history.came and attempt is not None and attempt.started_at is not None:
-        room, begin = width - 2, attempt.started_at
-        took = max(facts.took_seconds(drawing.now), 60.0)
-        counts = history.counts(begin, begin + took, max(10, min(60, room // 2)))
-        seconds = counts[1][0]
-        drawn = Series(
-            points=counts,
-            span=(0.0, took),
-            role="running" if facts.run.is_live else "dim",
-            number=lambda value: f"{value:.0f}",
-            floor=0.0,
-            steps=True,
-        )
-        rows = max(3, min(6, height // 4))
-        plotted = chart(drawn, room, rows, drawing.signs)
-        course = [
-            Line(),
-            Line(((f"  calls per {wording.span(seconds)}", "dim"),)),
-            *map(Line, plotted),
-        ]
+        yield ((f"  {text}", "warn"),)
     # In few lines the last calls are more useful than the charts.
     is_short = height < _LINES_FOR_COURSE
-    lines += [] if is_short else course
+    course = partial(_course, facts, history, max(3, min(6, height // 4)))
+    if not is_short:
+        yield course
     most_used = sorted(spent.models, key=lambda each: (-each.input_tokens, each.model))
     names = "model provider calls failed in cached to_cache out reasoned cost"
-    models = Table(MODEL_USE.columns(names), most_used, width, drawing)
-    lines += [Line(), models.heading()]
-    lines += [models.line(each, key=("model", *MODEL_USE.key(each))) for each in most_used]
+    yield ()
+    yield listing(MODEL_USE.columns(names), most_used, lambda each: ("model", *MODEL_USE.key(each)))
     # The table above names the model if all calls are of one.
     model = " model" if len(most_used) > 1 else ""
     names = f"came{model} outcome status in cached out reasoned first total problem"
+    columns = CALL.columns(names, came={"title": "last calls", "width": 10}, status={"title": ""})
     number = facts.attempt.number if facts.attempt is not None else 0
-    calls = [CallRow(number, call) for call in history.last]
-    table = Table(
-        CALL.columns(names, came={"title": "last calls", "width": 10}, status={"title": ""}),
-        calls,
-        width,
-        drawing,
+    yield ()
+    yield listing(
+        columns,
+        [CallRow(number, call) for call in reversed(history.last)],
+        lambda row: ("call", CALL.key(row)),
     )
-    lines += [Line(), table.heading()]
-    lines += [table.line(row, key=("call", CALL.key(row))) for row in reversed(calls)]
-    return [*lines, *(course if is_short else []), *traffic]
+    if is_short:
+        yield course
+    yield from _traffic(facts)
 
 
-def _traffic(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
-    """List the traffic through the proxy, counted in bytes only; empty without a proxy."""
-    if not facts.traffic:
-        return []
-    table = Table(TRAFFIC.fields, facts.traffic, width, drawing)
-    lines = [table.line(each, key=("host", TRAFFIC.key(each))) for each in facts.traffic]
-    return [Line(), table.heading(), *lines]
+def _course(facts: RunFacts, history: CallHistory, rows: int, drawing: Drawing) -> Iterator[Block]:
+    """Draw the number of calls over the attempt's time."""
+    attempt = facts.attempt
+    if not history.came or attempt is None or attempt.started_at is None:
+        return
+    took = max(facts.took_seconds(drawing.now), 60.0)
+    begin, bars = attempt.started_at, max(10, min(60, (drawing.width - 2) // 2))
+    counts = history.counts(begin, begin + took, bars)
+    yield ()
+    yield ((f"  calls per {wording.span(counts[1][0])}", "dim"),)
+    series = Series(
+        points=counts,
+        span=(0.0, took),
+        role="running" if facts.run.is_live else "dim",
+        number=lambda value: f"{value:.0f}",
+        floor=0.0,
+        steps=True,
+    )
+    yield plotted(series, rows)
+
+
+def _traffic(facts: RunFacts) -> Iterator[Block]:
+    """Yield the traffic through the proxy, counted in bytes only; nothing without a proxy."""
+    if facts.traffic:
+        yield ()
+        yield listing(TRAFFIC.fields, facts.traffic, lambda each: ("host", TRAFFIC.key(each)))
 
 
 def _why_no_calls(facts: RunFacts) -> str:
@@ -129,8 +119,8 @@ def _caveats(facts: RunFacts) -> Iterable[str]:
         yield f"earlier attempts: {plural(earlier, 'call')}, {cost}"
 
 
-def _budgets(facts: RunFacts, drawing: Drawing) -> Iterable[Line]:
-    """Draw how much of each budget of the run is used."""
+def _budgets(facts: RunFacts, drawing: Drawing) -> Iterator[Block]:
+    """Yield how much of each budget of the run is used."""
     budget, spent = facts.sweep.conditions.models.budget, facts.latest_spending
     kinds: tuple[tuple[float, float | None, Callable[[float], str]], ...] = (
         (spent.charged, budget.usd, money),
@@ -145,11 +135,11 @@ def _budgets(facts: RunFacts, drawing: Drawing) -> Iterable[Line]:
             left = (
                 f" {100 * min(share, 9.99):.0f} % of {number(limit)}, {number(max(0.0, limit - used))} left"
             )
-            yield Line((("  budget ", "dim"), (full, role), (empty, "faint"), (left, "text")))
+            yield ("  budget ", "dim"), (full, role), (empty, "faint"), (left, "text")
 
 
-def _pace(history: CallHistory, dot: Piece, width: int, drawing: Drawing) -> Pieces:
-    """Write the state of the last call, and the typical duration of calls."""
+def _pace(history: CallHistory, drawing: Drawing) -> Block:
+    """Return the state of the last call, and the typical duration of calls."""
     if not history.last:
         return (("  reading calls", "dim"),)
     call = history.last[-1]
@@ -167,7 +157,7 @@ def _pace(history: CallHistory, dot: Piece, width: int, drawing: Drawing) -> Pie
         if typical is not None:
             median, most = typical
             parts.append(((f"{name} {median:.2f} s, 95 % below {most:.2f} s", "dim"),))
-    return joined(parts, dot, width)
+    return in_one_line(parts)
 
 
 class CallsPane(Pane):
@@ -184,6 +174,6 @@ class CallsPane(Pane):
         """Read the calls added since the last time."""
         return read_calls(facts, self.data)
 
-    def lines(self, view: PaneView) -> list[Line]:
-        """Draw totals, budgets, calls over time and the last calls."""
-        return _calls(view.facts, self.data, view.width, view.height, view.drawing)
+    def content(self, view: PaneView) -> Iterable[Block]:
+        """Return totals, budgets, calls over time and the last calls."""
+        return _calls(view.facts, self.data, view.height, view.drawing)

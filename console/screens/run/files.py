@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import NounField
-from mlebench_console.console.pieces import Line
 from mlebench_console.console.roles import Drawing
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.logs import FileScreen
 from mlebench_console.console.screens.run.pane import Pane, PaneView
-from mlebench_console.console.tui.widgets.table import Table
+from mlebench_console.console.tui.widgets.blocks import Block, listing
 from mlebench_console.console.views.run import MOST_ENTRIES, FileEntry, Listing, RunFacts, read_listing
 
 if TYPE_CHECKING:
     from mlebench_console.console.tui.base_app import BaseApp
-
-
-def _files(listing: Listing, width: int, drawing: Drawing) -> list[Line]:
-    """List the attempt's directory; the names are untrusted."""
-    table = Table(_COLUMNS, listing.entries, width, drawing)
-    lines = [table.heading(), *(table.line(entry, key=entry.path) for entry in listing.entries)]
-    note = f"  only the first {MOST_ENTRIES} are shown"
-    return [*lines, Line(((note, "dim"),))] if listing.is_cut else lines
 
 
 def _size_or_kind(entry: FileEntry, _drawing: Drawing) -> str:
@@ -57,9 +49,11 @@ class FilesPane(Pane):
         """List the files."""
         return read_listing(facts)
 
-    def lines(self, view: PaneView) -> list[Line]:
-        """Draw the list."""
-        return _files(self.data, view.width, view.drawing)
+    def content(self, view: PaneView) -> Iterable[Block]:  # noqa: ARG002 it shows only what it has read
+        """Return the list; the names are untrusted."""
+        yield listing(_COLUMNS, self.data.entries, key=lambda entry: entry.path)
+        if self.data.is_cut:
+            yield ((f"  only the first {MOST_ENTRIES} are shown", "dim"),)
 
     def opens(self, facts: RunFacts) -> bool:
         """Return whether there is a directory."""

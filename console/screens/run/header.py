@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
@@ -10,19 +12,12 @@ from mlebench_console.console.nouns.need import group_text
 from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.nouns.run import RunRow, draw_run, state_role
 from mlebench_console.console.nouns.submission import NO_REASON
-from mlebench_console.console.pieces import (
-    bar,
-    cut,
-    foreign,
-    joined,
-    spread,
-    spread_fitting,
-    width_of,
-)
+from mlebench_console.console.pieces import bar, foreign, joined, spread_fitting, width_of
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, better_arrow
+from mlebench_console.console.tui.widgets.blocks import Block, Layout, at_both_ends, in_one_line
 from mlebench_console.console.views.run import RunFacts
 from mlebench_console.engine.needs.causes import group_by_cause
-from mlebench_console.engine.needs.waits import QueuedRun, WaitKind, release_of_job
+from mlebench_console.engine.needs.waits import WaitKind, release_of_job
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
 from mlebench_console.state.records import Run
@@ -31,58 +26,53 @@ if TYPE_CHECKING:
     from mlebench_console.engine.control import EngineStatus
 
 
-# Narrower screens show short forms beside the score.
+# Narrower screens show short forms beside the score, and no bar of the run's time.
 _WIDE = 110
-# The most lines of a text.
-MOST_WRAPPED = 4
 # The least space between the run's name and its state.
 _GAP = 3
 
 
-def header_lines(
-    facts: RunFacts, engine: EngineStatus | None, width: int, drawing: Drawing
-) -> tuple[Pieces, ...]:
-    """Draw the run's name, state and standing."""
-    run, dot = facts.run, separator(drawing)
-    state = [
-        state_pieces(facts, drawing, with_bar=width >= 100),
-        state_pieces(facts, drawing, with_bar=False),
-    ]
-    name = foreign(run.competition_id, max(12, min(60, width - 10 - width_of(state[1])))).rstrip()
+def header(facts: RunFacts, engine: EngineStatus | None, drawing: Drawing) -> Iterator[Block]:
+    """Yield the run's name, state and standing, why it failed or waits, and its notes."""
+    run = facts.run
+    yield partial(_name_and_state, facts)
+    yield standing(facts)
+    if run.failure_class is not None:
+        yield _failure(facts, drawing)
+    elif facts.queued is not None:
+        role: Role = "warn" if any(wait.needs_person for wait in facts.queued.waits(engine)) else "text"
+        yield ((f" {wording.waiting(facts.queued, engine, drawing.now)}", role),)
+    elif facts.attempt is not None and (wait := facts.job_wait) is not None:
+        role = "warn" if wait.needs_person else "text"
+        yield ((f" {wording.placed(facts.attempt, wait, drawing.now)}", role),)
+        if step := release_of_job(facts.attempt):
+            yield ((f" next: {step}", "text"),)
+    elif trouble := trouble_text(facts, drawing):
+        yield ((f" {trouble}", "warn"),)
+    yield from notes(run, drawing)
+
+
+def _name_and_state(facts: RunFacts, drawing: Drawing) -> Iterable[Pieces]:
+    """Return the run's name and place with its state at the end of the line, and a bar of its time if there is room."""
+    run = facts.run
+    states = [state_pieces(facts, drawing, with_bar=with_bar) for with_bar in (drawing.width >= _WIDE, False)]
+    room = drawing.width - width_of(states[1]) - _GAP
+    name = foreign(run.competition_id, max(12, min(60, room - 7))).rstrip()
     place: list[Pieces] = [((f" {name}", "strong"),), ((f"seed {run.seed}", "text"),)]
     if run.attempts:
         place.append(((f"attempt {run.attempts}", "dim"),))
     if run.rerolls:
         place.append(((f"re-rolled {run.rerolls}{drawing.signs.times}", "warn"),))
     place.append(((foreign(run.sweep_id, 30).rstrip(), "dim"),))
-    room = width - width_of(state[1]) - _GAP
-    lines = [spread_fitting([joined(place, dot, room)], state, width), standing_pieces(facts, width, drawing)]
-    if run.failure_class is not None:
-        lines.append(_failure(facts, width, drawing))
-    elif facts.queued is not None:
-        lines.append(_waits(facts.queued, engine, width, drawing))
-    elif facts.attempt is not None and (wait := facts.job_wait) is not None:
-        role: Role = "warn" if wait.needs_person else "text"
-        lines.append(
-            ((f" {foreign(wording.placed(facts.attempt, wait, drawing.now), width - 2).rstrip()}", role),)
-        )
-        if step := release_of_job(facts.attempt):
-            lines.append(((f" next: {foreign(step, width - 8).rstrip()}", "text"),))
-    elif trouble := trouble_text(facts, drawing):
-        lines.append(((f" {foreign(trouble, width - 2).rstrip()}", "warn"),))
-    lines += notes_lines(run, width, drawing)
-    return tuple(lines)
+    return [spread_fitting([joined(place, separator(drawing), room)], states, drawing.width)]
 
 
-def notes_lines(run: Run, width: int, drawing: Drawing) -> list[Pieces]:
-    """Draw its tags and its note, with their author if there is room."""
-    if not (run.tags or run.note):
-        return []
-    noted = foreign(wording.annotation(run), 2000).rstrip()
-    by: Pieces = ((f"   {wording.annotated_by(run, drawing.now)} ", "dim"),)
-    pieces: Pieces = ((f" {drawing.signs.noted} ", "accent"), (noted, "text"))
-    fits = width_of((*pieces, *by)) <= width
-    return [spread(pieces, by, width) if fits else cut(pieces, width, drawing.signs.ellipsis)]
+def notes(run: Run, drawing: Drawing) -> Iterator[Block]:
+    """Yield its tags and its note, with their author if there is room."""
+    if run.tags or run.note:
+        noted: Pieces = ((f" {drawing.signs.noted} ", "accent"), (wording.annotation(run), "text"))
+        by: Pieces = ((f"   {wording.annotated_by(run, drawing.now)} ", "dim"),)
+        yield at_both_ends([noted], [by, ()])
 
 
 def separator(drawing: Drawing) -> Piece:
@@ -113,8 +103,12 @@ def state_pieces(facts: RunFacts, drawing: Drawing, *, with_bar: bool) -> Pieces
     return tuple(pieces)
 
 
-def standing_pieces(facts: RunFacts, width: int, drawing: Drawing) -> Pieces:
+def standing(facts: RunFacts) -> Layout:
     """Return what it would get, its score, and the cut-offs, as far as they fit."""
+    return lambda drawing: [in_one_line(_standing(facts, drawing, is_wide=drawing.width >= _WIDE))]
+
+
+def _standing(facts: RunFacts, drawing: Drawing, *, is_wide: bool) -> list[Pieces]:
     run = facts.run
     stands: list[Piece] = [(" ", "text")]
     if run.standing is None:
@@ -135,7 +129,7 @@ def standing_pieces(facts: RunFacts, width: int, drawing: Drawing) -> Pieces:
         stands += [(f" {wording.score(run.score, 9)}", "text"), (arrow, "dim")]
     groups: list[Pieces] = [tuple(stands)]
     if facts.percentile is not None:
-        groups.append(((wording.rank(facts.percentile, short=width < _WIDE), "text"),))
+        groups.append(((wording.rank(facts.percentile, short=not is_wide), "text"),))
     best = facts.best
     if best is not None and best.score != run.score:
         word = f" {wording.OUTCOME_WORDS[best.standing]}" if best.standing is not None else ""
@@ -147,7 +141,7 @@ def standing_pieces(facts: RunFacts, width: int, drawing: Drawing) -> Pieces:
     if facts.attempt is not None and facts.attempt.isolated is False:
         groups.append((("not isolated", "warn"),))
     if run.is_live and facts.attempt is not None and facts.attempt.node:
-        groups.append(((f"on {foreign(facts.attempt.node, 40).rstrip()}", "dim"),))
+        groups.append(((f"on {facts.attempt.node}", "dim"),))
     if facts.competition is not None:
         cuts = facts.competition.thresholds
         bronze, median = wording.score(cuts.bronze, 8), wording.score(cuts.median, 8)
@@ -162,17 +156,10 @@ def standing_pieces(facts: RunFacts, width: int, drawing: Drawing) -> Pieces:
         groups.append(((text, "dim"),))
     if facts.spending.models:
         groups.append(((f"models {short_cost(facts.spending)}", "dim"),))
-    return joined(groups, separator(drawing), width)
+    return groups
 
 
-def _waits(queued: QueuedRun, engine: EngineStatus | None, width: int, drawing: Drawing) -> Pieces:
-    """Write in one line why a queued run does not start yet, and when it may."""
-    role: Role = "warn" if any(wait.needs_person for wait in queued.waits(engine)) else "text"
-    text = foreign(wording.waiting(queued, engine, drawing.now), 1000).rstrip()
-    return cut(((f" {text}", role),), width, drawing.signs.ellipsis)
-
-
-def _failure(facts: RunFacts, width: int, drawing: Drawing) -> Pieces:
+def _failure(facts: RunFacts, drawing: Drawing) -> Pieces:
     run, attempt = facts.run, facts.attempt
     words = wording.failure(run)
     if facts.retry_at is not None:
@@ -187,8 +174,7 @@ def _failure(facts: RunFacts, width: int, drawing: Drawing) -> Pieces:
     said = run.failure_text
     if not said and attempt is not None:
         said = wording.how_it_ended(attempt)
-    text = foreign(f"{said}{by}", width - len(words) - 5).rstrip()
-    return ((f" {words}", "bad"), ("  ", "text"), (text, "text"))
+    return ((f" {words}  ", "bad"), (f"{said}{by}", "text"))
 
 
 def trouble_text(facts: RunFacts, drawing: Drawing) -> str:

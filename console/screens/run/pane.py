@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mlebench_console.console.pieces import Line
 from mlebench_console.console.roles import Drawing
 from mlebench_console.console.tui.keys import Context
+from mlebench_console.console.tui.widgets.blocks import Block
 from mlebench_console.console.views.run import RunFacts
 
 if TYPE_CHECKING:
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PaneView:
-    """What a pane draws: the run as the state has it, and the size and the context of the drawing."""
+    """What a pane shows: the run as the state has it, in so many lines."""
 
     facts: RunFacts
     engine: EngineStatus | None
-    width: int
     height: int
     drawing: Drawing
 
@@ -51,8 +51,8 @@ class Pane:
         """Read its data from files; waits for the disk, and runs in a thread."""
         return None
 
-    def lines(self, view: PaneView) -> list[Line]:
-        """Draw it."""
+    def content(self, view: PaneView) -> Iterable[Block]:
+        """Return what it shows."""
         raise NotImplementedError
 
     def opens(self, facts: RunFacts) -> bool:  # noqa: ARG002

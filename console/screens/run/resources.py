@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 from mlebench_console.console import wording
 from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import Line
 from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.screens.run.pane import Pane, PaneView
+from mlebench_console.console.tui.widgets.blocks import Block
 from mlebench_console.console.tui.widgets.chart import strip_chart
-from mlebench_console.console.views.run import Point, RunFacts, UsageCurves, read_usage
-
-if TYPE_CHECKING:
-    pass
+from mlebench_console.console.views.run import Point, Resource, RunFacts, UsageCurves, read_usage
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """A resource: its measured usage over time, and the amount that the run may or should use.
+class Course:
+    """The usage of a resource over time, and the amount that the run may or should use.
 
     Attributes:
         of: the amount in words; empty without one.
         full: the amount as a number, up to which its chart reaches at least.
     """
 
-    name: str
+    resource: Resource
     points: Sequence[Point]
-    number: Callable[[float], str]
-    of: str = ""
-    full: float = 0.0
+    of: str
+    full: float
 
-    @property
-    def last(self) -> str:
-        """The last value."""
-        return self.number(self.points[-1][1])
+    def number(self, value: float) -> str:
+        """Write a value."""
+        return _NUMBERS[self.resource](value)
 
     @property
     def peak(self) -> float:
@@ -47,40 +43,36 @@ class _Kind:
     def title(self, is_live: bool) -> Pieces:
         """Return the resource's name, last value and maximum."""
         return (
-            (f"  {self.name:<12}", "strong"),
-            (f"{'now' if is_live else 'last'} {self.last}", "text"),
+            (f"  {self.resource:<12}", "strong"),
+            (f"{'now' if is_live else 'last'} {self.number(self.points[-1][1])}", "text"),
             (f"{self.of}, peak {self.number(self.peak)}", "dim"),
         )
 
 
-def measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
+_NUMBERS: dict[Resource, Callable[[float], str]] = {
+    Resource.GPU: lambda value: f"{value:.0f} %",
+    Resource.GPU_MEMORY: wording.size,
+    Resource.CPU: lambda value: f"{value / 100:.2f}",
+    Resource.MEMORY: wording.size,
+    Resource.DISK: wording.size,
+    Resource.NETWORK: lambda value: f"{wording.size(value)}/s",
+    Resource.PROCESSES: lambda value: f"{value:.0f}",
+}
+
+
+def measured(facts: RunFacts, usage: UsageCurves) -> list[Course]:
     """Return the measured resources of the latest attempt, the scarcest first."""
     resources = facts.sweep.conditions.resources
-    memory = f" of {wording.size(resources.memory_bytes)}" if resources.memory_bytes else ""
     hardware = None if facts.attempt is None else facts.attempt.hardware
-    of_gpus = float((hardware.gpu_memory_bytes if hardware is not None else None) or 0)
-    kinds = [
-        _Kind("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %", full=100.0),
-        _Kind(
-            "GPU memory",
-            usage.gpu_memory_bytes,
-            wording.size,
-            f" of {wording.size(int(of_gpus))}" if of_gpus else "",
-            of_gpus,
-        ),
-        _Kind(
-            "processors",
-            usage.cpu_percent,
-            lambda value: f"{value / 100:.2f}",
-            f" of {resources.cpus:g} planned",
-            100.0 * resources.cpus,
-        ),
-        _Kind("memory", usage.memory_bytes, wording.size, memory, float(resources.memory_bytes or 0)),
-        _Kind("disk", usage.disk_bytes, wording.size),
-        _Kind("network", usage.network_rate, lambda value: f"{wording.size(value)}/s"),
-        _Kind("processes", usage.processes, lambda value: f"{value:.0f}"),
-    ]
-    return [kind for kind in kinds if kind.points]
+    of_gpus = (hardware.gpu_memory_bytes if hardware is not None else None) or 0
+    memory = resources.memory_bytes or 0
+    amounts = {
+        Resource.GPU: ("", 100.0),
+        Resource.GPU_MEMORY: (f" of {wording.size(of_gpus)}" if of_gpus else "", of_gpus),
+        Resource.CPU: (f" of {resources.cpus:g} planned", 100.0 * resources.cpus),
+        Resource.MEMORY: (f" of {wording.size(memory)}" if memory else "", memory),
+    }
+    return [Course(each, points, *amounts.get(each, ("", 0.0))) for each, points in usage.items()]
 
 
 _FEWEST_CHART_ROWS, _MOST_CHART_ROWS = 2, 8
@@ -94,16 +86,14 @@ _SCALE = 11
 _TICKS = (60, 300, 600, 900, 1800, 3600, 7200, 4 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
 
-def _resources(
-    facts: RunFacts, usage: UsageCurves | None, width: int, height: int, drawing: Drawing
-) -> list[Line]:
+def _resources(facts: RunFacts, usage: UsageCurves | None, height: int, drawing: Drawing) -> list[Line]:
     """Draw the resource usage of the latest attempt: charts above one another, below one time axis for all.
 
     Above the charts are the submissions, so that one sees what the agent did when it used most.
     """
     if usage is None:
         return [Line((("  reading samples", "dim"),))]
-    if usage.latest is None:
+    if not usage:
         return [Line((("  nothing has been measured yet", "dim"),))]
     kinds = measured(facts, usage)
     begin = min(kind.points[0][0] for kind in kinds) if kinds else 0.0
@@ -111,16 +101,16 @@ def _resources(
         begin = min(begin, facts.attempt.started_at)
     length = max(facts.took_seconds(drawing.now), *(kind.points[-1][0] - begin for kind in kinds), 1.0)
     # Not drawn before the list has its width, or in a terminal that has none left for charts, but never without room.
-    room = max(1, width - _SCALE - 2)
+    room = max(1, drawing.width - _SCALE - 4)
     lines = [*_submitted(facts, length, room, drawing), Line(_hours(facts, length, room))]
     # Below the line with its figures.
     rows_each = (height - len(lines)) // max(1, len(kinds)) - 1
     rows_each = max(_FEWEST_CHART_ROWS, min(_MOST_CHART_ROWS, rows_each))
     role: Role = "running" if facts.run.is_live else "dim"
-    if facts.sweep.conditions.resources.gpus and not usage.gpu_percent:
+    if facts.sweep.conditions.resources.gpus and Resource.GPU not in usage:
         lines.append(Line((("  GPU         not measured", "warn"),)))
     for kind in kinds:
-        lines.append(Line(kind.title(facts.run.is_live), key=kind.name, selectable=True))
+        lines.append(Line(kind.title(facts.run.is_live), key=kind.resource, selectable=True))
         points = [(at - begin, value) for at, value in kind.points]
         most = max(kind.full, kind.peak)
         drawn = strip_chart(points, (0.0, length), most, room, rows_each, drawing.signs)
@@ -172,6 +162,6 @@ class ResourcesPane(Pane):
         """Read the samples of the latest attempt."""
         return read_usage(facts)
 
-    def lines(self, view: PaneView) -> list[Line]:
-        """Draw the charts."""
-        return _resources(view.facts, self.data, view.width - 2, view.height, view.drawing)
+    def content(self, view: PaneView) -> Iterable[Block]:
+        """Return the charts."""
+        return (partial(_resources, view.facts, self.data, view.height),)

@@ -12,31 +12,31 @@ from textual.widget import Widget
 from mlebench_console.console import wording
 from mlebench_console.console.actions import run as run_actions
 from mlebench_console.console.actions.action import applies
-from mlebench_console.console.pieces import Line, cut, heading
+from mlebench_console.console.pieces import Line, width_of
 from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.screens.logs import LogScreen
 from mlebench_console.console.screens.run.calls import CallsPane
-from mlebench_console.console.screens.run.configuration import ConfigurationPane, configuration_lines
+from mlebench_console.console.screens.run.configuration import ConfigurationPane, configuration_blocks
 from mlebench_console.console.screens.run.files import FilesPane
-from mlebench_console.console.screens.run.header import header_lines
+from mlebench_console.console.screens.run.header import header
 from mlebench_console.console.screens.run.pane import Pane, PaneView
 from mlebench_console.console.screens.run.resources import ResourcesPane
 from mlebench_console.console.screens.run.submissions import MOST_CHART_ROWS, SubmissionsPane
 from mlebench_console.console.screens.run.summary import (
     CHART_ROWS,
     FEWEST_LOG_LINES,
+    SAID_ABOVE,
     RunFiles,
-    evidence_lines,
-    failure_lines,
-    first_lines,
-    log_lines,
+    evidence,
+    log_end,
     read_files,
     stacked,
     summary_parts,
 )
-from mlebench_console.console.screens.run.timeline import NoLogPane, TimelinePane, event_lines
+from mlebench_console.console.screens.run.timeline import NoLogPane, TimelinePane, happened
 from mlebench_console.console.tui.keys import Context, Key
 from mlebench_console.console.tui.screen import NOT_READ, Queries
+from mlebench_console.console.tui.widgets.blocks import Block, laid_out, section, wrapped
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
@@ -112,13 +112,11 @@ class RunScreen(LogScreen):
 
     def label_of(self, key: Key) -> str:
         """Return the word for what a key would do now; empty if it would do nothing."""
-        if not self._can_do(key):
-            return ""
-        if key.id == "run.relaunch" and self._facts is not None:
+        if key.id == "run.relaunch" and self.can_do(key) and self._facts is not None:
             return "re-roll" if is_reroll(self._facts.run) else "relaunch (free)"
         return super().label_of(key)
 
-    def _can_do(self, key: Key) -> bool:
+    def can_do(self, key: Key) -> bool:
         """Return whether a key applies to this run as it is, and to the pane."""
         facts = self._facts
         if facts is None:
@@ -132,7 +130,7 @@ class RunScreen(LogScreen):
             "run.diff": lambda: self._pane.can_compare(facts),
             "submissions.mark": lambda: len(facts.submissions) > 1,
         }.get(key.id)
-        return can is None or can()
+        return super().can_do(key) and (can is None or can())
 
     def on_mount(self) -> None:
         """Open the requested pane."""
@@ -157,14 +155,15 @@ class RunScreen(LogScreen):
         facts = self._facts
         if facts is None:
             return
-        width, engine = self.size.width, self.app.engine
-        self.query_one("#header", Painted).show(*header_lines(facts, engine, width, self.app.drawing))
-        self.query_one("#panes", Painted).show(_pane_names(self._pane.name, width, self.app.drawing))
+        self.query_one("#header", Painted).show(*header(facts, self.app.engine, self.app.drawing))
+        self.query_one("#panes", Painted).show(partial(_pane_names, self._pane.name))
         if self._shows_log:
             self.query_one(LogPane).redraw()
         else:
             self._log_is_below = False
-            self.query_one("#list", LineList).show(self._lines(facts))
+            shown = self.query_one("#list", LineList)
+            view = PaneView(facts, self.app.engine, shown.size.height, self.app.drawing)
+            shown.show([partial(self._pane_and_log, view)])
         self._draw_side(facts)
 
     def action_open(self) -> None:
@@ -280,63 +279,43 @@ class RunScreen(LogScreen):
         """Draw what the pane does not show beside it, where the terminal is wide enough."""
         side = self.query_one("#side", Painted)
         side.display = self._has_side
-        if not side.display:
-            return
+        side.set_class(self.app.settings.ascii_only, "-ascii")
         narrowest, widest = _SIDE_WIDTHS
         side.styles.width = min(widest, max(narrowest, self.size.width - _PANE_WIDTH))
-        width, height = side.size.width - 2, self.query_one("#body").size.height
-        if width < 1:  # not laid out yet
-            self.call_after_refresh(self.draw)
-            return
-        signs = self.app.signs
+        if side.display:
+            side.show(partial(self._beside, facts, self.query_one("#body").size.height))
+
+    def _beside(self, facts: RunFacts, height: int, drawing: Drawing) -> list[Line]:
+        """Draw the parts of the run that the pane does not show, its events or log, and its configuration."""
         # Where the log is not beside the pane, the chart has its room.
         name = self._pane.name
         rows = MOST_CHART_ROWS if name == "log" or self._log_is_below else CHART_ROWS
-        parts = summary_parts(
-            facts, self._files, self.app.engine, width, height, self.app.drawing, chart_rows=rows
-        )
+        parts = summary_parts(facts, self._files, self.app.engine, height, drawing, chart_rows=rows)
         # The header has the cause, unless it was cut there.
         is_cut = len(facts.run.failure_text) + len(wording.failure(facts.run)) > self.size.width - 8
-        evidence = evidence_lines(facts, width)
-        parts["cause"] = failure_lines(facts, width) if is_cut else []
-        parts["cause"] += [heading("evidence", width, signs), *evidence] if evidence else []
+        parts["cause"] = [wrapped(facts.run.failure_text)] if is_cut else []
+        if found := evidence(facts):
+            parts["cause"] += [section("evidence"), *found]
         has_events = name == "log" and self._shows_log
         has_events |= name not in ("log", "timeline") and (self._log_is_below or facts.attempt is None)
-        log = [] if has_events or self._log_is_below else log_lines(self._files, width, self.app.drawing)
-        shown = stacked((part for each, part in parts.items() if each != name), log, height)
-        with_what: list[Pieces] = []
-        if name != "config":
-            # The path of its directory would be broken where it can't be copied.
-            settings = configuration_lines(facts, None, width, self.app.drawing, without=("directory",))
-            with_what = [line.pieces for line in settings]
+        log = [] if has_events or self._log_is_below else log_end(self._files)
+        shown: list[Sequence[Block]] = [part for each, part in parts.items() if each != name]
         if has_events:
-            events = [line.pieces for line in event_lines(facts, width, self.app.drawing)]
-            room = height - len(shown) - 1
-            shown += [()] * bool(shown)
-            shown += first_lines(events, max(room // 2, room - len(with_what) - 1))
-        shown += [()] * bool(shown and with_what)
-        shown += first_lines(with_what, height - len(shown))
-        rule: Piece = (f"{signs.axis} ", "faint")
-        shown += [()] * (height - len(shown))
-        side.show(*((rule, *cut(line, width)) for line in shown))
+            shown.append(laid_out([happened(facts)], drawing)[: height // 2])
+        if name != "config" and not log:
+            shown.append([*configuration_blocks(facts, None, drawing, without=SAID_ABOVE)])
+        return stacked(shown, log, height, drawing)
 
-    def _lines(self, facts: RunFacts) -> list[Line]:
-        """Draw the pane, with the end of the log below it where there is room."""
-        shown = self.query_one("#list", LineList)
-        width, height = shown.line_width, shown.size.height
-        view = PaneView(facts, self.app.engine, width, height, self.app.drawing)
-        lines = self._pane.lines(view)
-        return self._with_log(lines, width, height) if self._pane.has_log_below else lines
-
-    def _with_log(self, lines: list[Line], width: int, height: int) -> list[Line]:
-        """Fill the room below a short list with the last lines of the log; where it is little, they stay beside it."""
-        room = height - len(lines) - 1
-        least = height // 3 if self._has_side else FEWEST_LOG_LINES
-        log = log_lines(self._files, width, self.app.drawing)
-        if not log or room <= least:
+    def _pane_and_log(self, view: PaneView, drawing: Drawing) -> Iterable[Block]:
+        """Draw the pane, with the end of the log below a short one; where its room is little, it stays beside it."""
+        lines = laid_out(self._pane.content(view), drawing)
+        room = view.height - len(lines) - 1
+        least = view.height // 3 if self._has_side else FEWEST_LOG_LINES
+        log = log_end(self._files)
+        if not self._pane.has_log_below or not log or room <= least:
             return lines
         self._log_is_below = True
-        return [*lines, Line(), *map(Line, stacked((), log, room))]
+        return [*lines, Line(), *stacked((), log, room, drawing)]
 
     def _fetch(self) -> None:
         """Read the pane's data from files in a thread."""
@@ -350,10 +329,10 @@ class RunScreen(LogScreen):
             self.in_background(partial(pane.read, self._facts), take, latest=pane.name)
 
 
-def _pane_names(current: str, width: int, drawing: Drawing) -> Pieces:
+def _pane_names(current: str, drawing: Drawing) -> Iterable[Pieces]:
     """Draw the names of the panes, the current one standing out."""
     pieces: list[Piece] = [(" ", "text")]
     for name in (kind.name for kind in _PANES):
         pieces += [(name.capitalize(), "accent" if name == current else "dim"), ("   ", "text")]
-    rule = drawing.signs.rule * max(0, width - sum(len(text) for text, _ in pieces) - 1)
-    return (*pieces, (rule, "faint"))
+    rule = drawing.signs.rule * max(0, drawing.width - width_of(pieces) - 1)
+    return [(*pieces, (rule, "faint"))]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
 from mlebench_console.console.fields import NounField
 from mlebench_console.console.lists import Marks
 from mlebench_console.console.nouns.submission import SUBMISSION, SubmissionRow, submission_rows
-from mlebench_console.console.pieces import Line, joined
 from mlebench_console.console.roles import Drawing, Piece, Pieces, better_arrow
 from mlebench_console.console.screens.logs import FileScreen
-from mlebench_console.console.screens.run.header import separator
 from mlebench_console.console.screens.run.pane import Pane, PaneView, compared_submissions
-from mlebench_console.console.tui.widgets.chart import Level, Series, chart
-from mlebench_console.console.tui.widgets.ruler import distances, medal_role, ruler
-from mlebench_console.console.tui.widgets.table import Table
+from mlebench_console.console.tui.widgets.blocks import Block, in_one_line, laid_out, listing
+from mlebench_console.console.tui.widgets.chart import Level, Series, plotted
+from mlebench_console.console.tui.widgets.ruler import distances, margined_ruler, medal_role
 from mlebench_console.console.views.run import RunFacts, Validations, read_validations
 from mlebench_console.foundation.text import plural
 
@@ -27,49 +26,42 @@ if TYPE_CHECKING:
     from mlebench_console.state.records import Run, Submission
 
 
-# The width of a chart of scores from which there is room for the values of the cut-offs.
-_NUMBERED_FROM = 60
 # The most rows of the chart of scores.
 MOST_CHART_ROWS = 14
 
 
-def _submissions(
-    facts: RunFacts, checks: Validations, marks: Marks[int], width: int, drawing: Drawing
-) -> list[Line]:
-    """Draw how far the score is from the cut-offs, if no chart above shows it, and list all snapshots, newest first."""
-    lines: list[Line] = []
-    now, signs = drawing.now, drawing.signs
+def _listed(facts: RunFacts, checks: Validations, marks: Marks[int], drawing: Drawing) -> Iterator[Block]:
+    """Yield how far the score is from the cut-offs, if no chart above shows it, and all snapshots, newest first."""
     has_chart = len(scores_of(facts)) > 1
     if facts.competition is not None and not has_chart:
-        drawn = ruler(facts.competition.thresholds, facts.run.score, width - 4, signs)
-        lines += [Line(), *(Line((("  ", "text"), *pieces)) for pieces in drawn), Line()]
-    told: list[Pieces] = []
+        yield ()
+        yield margined_ruler(facts.competition.thresholds, facts.run.score)
+        yield ()
+    known: list[Pieces] = []
     if facts.competition is not None and has_chart and facts.run.score is not None:
         cuts, score = facts.competition.thresholds, facts.run.score
-        number: Piece = (f"  {wording.score(score, 9)}", medal_role(cuts, score))
-        told.append((number, (f": {distances(cuts, score)}", "text")))
+        number: Piece = (wording.score(score, 9), medal_role(cuts, score))
+        known.append((number, (f": {distances(cuts, score)}", "text")))
     if facts.percentile is not None:
-        told.append(((f"{'' if told else '  '}{wording.rank(facts.percentile)}", "text"),))
+        known.append(((wording.rank(facts.percentile), "text"),))
     if checks.count:
-        text = f"{'' if told else '  '}{plural(checks.count, 'validation')} by the agent"
+        text = f"{plural(checks.count, 'validation')} by the agent"
         if checks.last_at is not None:
-            quiet = wording.age(now - checks.last_at)
+            quiet = wording.age(drawing.now - checks.last_at)
             text += f", the last {'now' if quiet == 'now' else f'{quiet} ago'}"
-        told.append(((text, "dim"),))
-    if told:
-        lines += [Line(joined(told, separator(drawing), width)), Line()]
+        known.append(((text, "dim"),))
+    if known:
+        yield in_one_line(known, ("  ", "text"))
+        yield ()
     if not facts.submissions:
-        return [*lines, Line((("  no submission" + (" yet" if facts.run.is_live else ""), "dim"),))]
-    rows = rows_of(facts)
-    table = Table(
+        yield (("  no submission" + (" yet" if facts.run.is_live else ""), "dim"),)
+        return
+    yield listing(
         submission_columns("into number which sign standing score size", facts, drawing),
-        rows,
-        width,
-        drawing,
+        rows_of(facts)[::-1],
+        SUBMISSION.key,
         mark=lambda row: SUBMISSION.key(row) in marks,
     )
-    listed = [table.lines(row, SUBMISSION.key(row)) for row in reversed(rows)]
-    return [*lines, table.heading(), *chain.from_iterable(listed)]
 
 
 def rows_of(facts: RunFacts) -> list[SubmissionRow]:
@@ -90,11 +82,11 @@ def _score_title(facts: RunFacts, drawing: Drawing) -> str:
     return f"score {better_arrow(facts.competition.thresholds, drawing.signs)}"
 
 
-def score_chart(facts: RunFacts, width: int, height: int, drawing: Drawing) -> list[Line]:
-    """Draw the score of every graded snapshot over the run's time, the better end on top; a single one is no course."""
+def score_chart(facts: RunFacts, rows: int, drawing: Drawing) -> Iterator[Block]:
+    """Yield the score of every graded snapshot over the run's time, the better end on top; not of a single one."""
     points = scores_of(facts)
     if facts.competition is None or len(points) < 2:
-        return []
+        return
     cuts = facts.competition.thresholds
     end = facts.took_seconds(drawing.now)
     series = Series(
@@ -111,9 +103,8 @@ def score_chart(facts: RunFacts, width: int, height: int, drawing: Drawing) -> l
         ),
         steps=True,
         upside_down=cuts.is_lower_better,
-        numbered=width >= _NUMBERED_FROM,
     )
-    return [Line(pieces) for pieces in chart(series, width, height, drawing.signs)]
+    yield plotted(series, rows)
 
 
 def scores_of(facts: RunFacts) -> list[tuple[float, float]]:
@@ -141,12 +132,15 @@ class SubmissionsPane(Pane):
         """Count the validations that the agent requested."""
         return read_validations(facts.directory) if facts.directory else Validations()
 
-    def lines(self, view: PaneView) -> list[Line]:
-        """Draw the chart of scores above the list."""
-        listed = _submissions(view.facts, self.data, self.marks, view.width, view.drawing)
-        # The chart has the room that the list leaves, but for its time axis.
+    def content(self, view: PaneView) -> Iterable[Block]:
+        """Return the chart of scores above the list."""
+        return (partial(self._with_chart, view),)
+
+    def _with_chart(self, view: PaneView, drawing: Drawing) -> Iterable[Block]:
+        """Draw the chart in the room that the list leaves, but for its time axis."""
+        listed = laid_out(_listed(view.facts, self.data, self.marks, drawing), drawing)
         rows = max(5, view.height // 2 - 3, view.height - len(listed) - 1)
-        return [*score_chart(view.facts, view.width - 2, min(MOST_CHART_ROWS, rows), view.drawing), *listed]
+        return [*score_chart(view.facts, min(MOST_CHART_ROWS, rows), drawing), *listed]
 
     def opens(self, facts: RunFacts) -> bool:
         """Return whether there is a snapshot."""

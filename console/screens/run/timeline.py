@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.fields import REST, Forms, NounField
+from mlebench_console.console.fields import REST, NounField
 from mlebench_console.console.nouns.event import ListedEvent, event_role, event_sign, joined_steps
 from mlebench_console.console.nouns.run import ATTEMPT, attempt_rows
-from mlebench_console.console.pieces import Line, cut, foreign, foreign_lines
-from mlebench_console.console.roles import Drawing, Pieces, Role
-from mlebench_console.console.screens.run.header import MOST_WRAPPED
+from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.screens.run.pane import Pane, PaneView
+from mlebench_console.console.tui.widgets.blocks import Block, listing, wrapped
 from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.run import RunFacts
 from mlebench_console.engine.needs.waits import WaitKind
@@ -26,95 +27,71 @@ if TYPE_CHECKING:
 _EVIDENCE_LINES = 6
 
 
-def _timeline(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
-    """List attempts with the evidence of how they ended, then events, newest first."""
+def _attempts(facts: RunFacts, drawing: Drawing) -> Iterable[Block]:
+    """Draw the attempts, newest first, each with the evidence of how it ended."""
     rows = attempt_rows(facts.run, facts.attempts)
-    attempts = Table(ATTEMPT.fields, rows, width, drawing)
-    lines = [attempts.heading()]
+    table = Table(ATTEMPT.fields, rows, drawing.width, drawing)
+    yield table.heading()
     for each in reversed(rows):
         attempt = each.attempt
-        lines.append(attempts.line(each, key=("attempt", ATTEMPT.key(each))))
+        yield table.line(each, key=("attempt", ATTEMPT.key(each)))
         for row in attempt.evidence.splitlines()[:_EVIDENCE_LINES]:
-            if row.strip() == attempt.failure_text.strip():
-                continue
-            lines.append(Line(((" " * 11, "text"), (foreign(row, width - 13), "warn"))))
+            if row.strip() != attempt.failure_text.strip():
+                yield (" " * 11, "text"), (row, "warn")
     if not facts.attempts:
-        lines.append(Line((("  never launched yet", "dim"),)))
-    return [*lines, Line(), *event_lines(facts, width, drawing)]
+        yield (("  never launched yet", "dim"),)
 
 
-def event_lines(facts: RunFacts, width: int, drawing: Drawing) -> list[Line]:
-    """List the run's events, newest first, those with which an attempt begins or ends as one."""
+def happened(facts: RunFacts) -> Block:
+    """Return the run's events, newest first, those with which an attempt begins or ends as one."""
     found = joined_steps(ListedEvent(event, facts.run.seed) for event in facts.events)
-
-    def parts(one: ListedEvent) -> list[str]:
-        return foreign_lines(one.words, width - _BEFORE_EVENT, MOST_WRAPPED) or [""]
-
-    def what(one: ListedEvent, _drawing: Drawing) -> Forms:
-        words: Pieces = ((parts(one)[0], event_role(one)),)
-        return Forms(
-            [*([(*words, (f" {drawing.signs.dot} {one.ended}", "dim"))] if one.ended else []), words]
-        )
-
-    columns: list[NounField[ListedEvent]] = [
-        NounField("events", lambda one, _: wording.day_and_time(one.event.at), 11, role="dim"),
-        NounField("sign", lambda one, drawing: event_sign(one, drawing.signs), 3, title="", gap=1),
-        NounField("what", what, 10, grows=REST, title="", gap=1),
-    ]
-    table = Table(columns, found, width, drawing)
-    lines = [table.heading()]
-    for one in found:
-        lines.append(table.line(one, key=("event", one.event.id)))
-        role = event_role(one)
-        lines += [table.line_of(("", "", ((part, role),))) for part in parts(one)[1:]]
-    return lines
+    return listing(_EVENTS, found, key=lambda one: ("event", one.event.id))
 
 
-# What stands before the words of an event.
-_BEFORE_EVENT = 18
+def _words(one: ListedEvent, drawing: Drawing) -> Pieces:
+    ended = f" {drawing.signs.dot} {one.ended}" if one.ended else ""
+    return ((f"{one.words}{ended}", event_role(one)),)
 
 
-def _stopped(facts: RunFacts) -> list[Line]:
-    """Write when and by whom a run was stopped."""
-    if facts.run.state is not RunState.STOPPED:
-        return []
-    stop = next((each for each in facts.events if each.kind == EventKind.RUN_STOPPED), None)
-    if stop is None:
-        return []
-    return [Line(((f"  {foreign(stop.text, 60).rstrip()}, {wording.day_and_time(stop.at)}", "text"),))]
+_EVENTS = (
+    NounField[ListedEvent]("events", lambda one, _: wording.day_and_time(one.event.at), 11, role="dim"),
+    NounField[ListedEvent]("sign", lambda one, drawing: event_sign(one, drawing.signs), 3, title="", gap=1),
+    NounField[ListedEvent]("what", _words, 10, grows=REST, title="", gap=1, wraps=4),
+)
 
 
-def wait_lines(facts: RunFacts, engine: EngineStatus | None, width: int, drawing: Drawing) -> list[Line]:
-    """Write why a queued run does not start yet, what can be done about it, and when it may start."""
+def _stopped(facts: RunFacts) -> Iterator[Block]:
+    """Yield when and by whom a run was stopped."""
+    stops = (each for each in facts.events if each.kind == EventKind.RUN_STOPPED)
+    if facts.run.state is RunState.STOPPED and (stop := next(stops, None)) is not None:
+        yield ((f"  {stop.text}, {wording.day_and_time(stop.at)}", "text"),)
+
+
+def waiting(facts: RunFacts, engine: EngineStatus | None, drawing: Drawing) -> Iterator[Block]:
+    """Yield why a queued run does not start yet, what can be done about it, and when it may start."""
     queued = facts.queued
-    lines: list[Line] = []
-    if queued is not None:
-        waits = queued.waits(engine)
-        if not waits:
-            lines.append(Line((("  nothing: the engine starts it in a moment", "text"),)))
-        for place, wait in enumerate(waits):
-            role: Role = "warn" if wait.needs_person else "text"
-            label = "waits" if not place else ""
-            for number, part in enumerate(foreign_lines(wait.text, width - _WAITS_LABEL - 3, MOST_WRAPPED)):
-                lines.append(
-                    Line(((f"  {label if not number else '':<{_WAITS_LABEL}}", "dim"), (part, role)))
-                )
-            if step := _NEXT_STEPS.get(wait.kind):
-                lines.append(Line(((" " * (_WAITS_LABEL + 2), "text"), (step, "dim"))))
-        starts = queued.starts(engine)
-        if starts is not None:
-            what = (
-                "if every run before it takes its whole time limit"
-                if starts.at_most
-                else "if runs take as long as those that have ended"
-            )
-            start: Pieces = (
-                (f"  {'start':<{_WAITS_LABEL}}", "dim"),
-                (wording.expected(starts, drawing.now), "text"),
-            )
-            lines.append(Line(cut((*start, (f"  {what}", "dim")), width, drawing.signs.ellipsis)))
-        lines.append(Line())
-    return lines
+    if queued is None:
+        return
+    waits = queued.waits(engine)
+    if not waits:
+        yield (("  nothing: the engine starts it in a moment", "text"),)
+    for place, wait in enumerate(waits):
+        yield wrapped(wait.text, "warn" if wait.needs_person else "text", _label("" if place else "waits"))
+        if step := _NEXT_STEPS.get(wait.kind):
+            yield _label(""), (step, "dim")
+    starts = queued.starts(engine)
+    if starts is not None:
+        what = (
+            "if every run before it takes its whole time limit"
+            if starts.at_most
+            else "if runs take as long as those that have ended"
+        )
+        yield _label("start"), (wording.expected(starts, drawing.now), "text"), (f"  {what}", "dim")
+    yield ()
+
+
+def _label(text: str) -> Piece:
+    return f"  {text:<8}", "dim"
 
 
 # What a person can do about what keeps a run from starting.
@@ -126,9 +103,6 @@ _NEXT_STEPS = {
 }
 
 
-_WAITS_LABEL = 8
-
-
 class NoLogPane(Pane):
     """What is known of a run without a log: why it waits or was stopped, and its events."""
 
@@ -136,16 +110,14 @@ class NoLogPane(Pane):
     keys = ("log",)
     has_log_below = False
 
-    def lines(self, view: PaneView) -> list[Line]:
-        """Draw why there is no log."""
-        no_log = Line((("  no log: the run was never launched", "dim"),))
-        events = [Line(), *event_lines(view.facts, view.width, view.drawing)] if view.facts.events else []
-        return [
-            *wait_lines(view.facts, view.engine, view.width, view.drawing),
-            *_stopped(view.facts),
-            no_log,
-            *events,
-        ]
+    def content(self, view: PaneView) -> Iterable[Block]:
+        """Return why there is no log."""
+        yield from waiting(view.facts, view.engine, view.drawing)
+        yield from _stopped(view.facts)
+        yield (("  no log: the run was never launched", "dim"),)
+        if view.facts.events:
+            yield ()
+            yield happened(view.facts)
 
 
 class TimelinePane(Pane):
@@ -153,9 +125,9 @@ class TimelinePane(Pane):
 
     name = "timeline"
 
-    def lines(self, view: PaneView) -> list[Line]:
-        """Draw attempts and events."""
-        return _timeline(view.facts, view.width, view.drawing)
+    def content(self, view: PaneView) -> Iterable[Block]:
+        """Return attempts and events."""
+        return partial(_attempts, view.facts), (), happened(view.facts)
 
     def can_compare(self, facts: RunFacts) -> bool:
         """Return whether there is an earlier attempt."""

@@ -17,7 +17,9 @@ from mlebench_console.console.pieces import (
     Line,
     cut,
     fitting,
+    foreign,
     foreign_lines,
+    foreign_path,
     heading,
     joined,
     spread_fitting,
@@ -29,9 +31,9 @@ from mlebench_console.console.tui.widgets.table import Table
 
 Row = TypeVar("Row")
 
-Block = Callable[[int, Drawing], Iterable["Content"]]
-"""Returns what is shown in a width; it is laid out in its turn."""
-Content = Line | Pieces | Block
+Layout = Callable[[Drawing], Iterable["Block"]]
+"""Returns what is shown in the width of a drawing; it is laid out in its turn."""
+Block = Line | Pieces | Layout
 
 # The most lines of a text, unless more are asked for, and the least room for one.
 _MOST_LINES = 4
@@ -40,83 +42,141 @@ _LEAST_ROOM = 10
 _MOST_WIDTHS = 4
 
 
-def laid_out(content: Iterable[Content], width: int, drawing: Drawing) -> list[Line]:
+def laid_out(content: Iterable[Block], drawing: Drawing) -> list[Line]:
     """Return the lines of a content in a width; lines that are finished are taken as they are."""
     lines: list[Line] = []
     for each in content:
         if isinstance(each, Line):
             lines.append(each)
         elif callable(each):
-            lines += laid_out(each(width, drawing), width, drawing)
+            lines += laid_out(each(drawing), drawing)
         else:
-            lines.append(Line(cut(_clean(each, width), width, drawing.signs.ellipsis)))
+            lines.append(Line(cut(_clean(each, drawing), drawing.width, drawing.signs.ellipsis)))
     return lines
 
 
-def _clean(pieces: Pieces, width: int) -> Pieces:
-    most = _MOST_WIDTHS * max(1, width)
+def _clean(pieces: Pieces, drawing: Drawing) -> Pieces:
+    most = _MOST_WIDTHS * max(1, drawing.width)
     return tuple((plain(text.replace("\n", " "), limit=most), role) for text, role in pieces)
 
 
 def wrapped(
-    text: str, role: Role = "text", label: Piece = (" ", "text"), *, most: int = _MOST_LINES
-) -> Block:
-    """Return a text behind a label, wrapped to at most so many lines; no lines for an empty text."""
+    text: str,
+    role: Role = "text",
+    label: Piece = (" ", "text"),
+    *,
+    most: int = _MOST_LINES,
+    key: Hashable = None,
+) -> Layout:
+    """Return a text behind a label, wrapped to at most so many lines; no lines for an empty text.
 
-    def lines(width: int, _drawing: Drawing) -> Iterable[Pieces]:
-        before = label
-        for part in foreign_lines(text, max(_LEAST_ROOM, width - width_of([label]) - 1), most):
-            yield before, (part, role)
+    The cursor may be on them if there is a key.
+    """
+
+    def lines(drawing: Drawing) -> Iterable[Line]:
+        before, room = label, max(_LEAST_ROOM, drawing.width - width_of([label]) - 1)
+        for place, part in enumerate(foreign_lines(text, room, most)):
+            line_key = None if key is None else (key, place)
+            yield Line((before, (part, role)), key=line_key, selectable=key is not None)
             before = (" " * width_of([label]), "text")
 
     return lines
 
 
-def section(title: str, note: str = "") -> Block:
+def section(title: str, note: str = "") -> Layout:
     """Return a horizontal rule with a title in it, and a note at its end."""
 
-    def lines(width: int, drawing: Drawing) -> Iterable[Pieces]:
-        room = max(_LEAST_ROOM, width - len(note) - 7)
-        ((shown, _role),) = cut(_clean(((title, "dim"),), width), room)
-        return [heading(shown, width, drawing.signs, note=note)]
+    def lines(drawing: Drawing) -> Iterable[Pieces]:
+        room = max(_LEAST_ROOM, drawing.width - len(note) - 7)
+        ((shown, _role),) = cut(_clean(((title, "dim"),), drawing), room)
+        return [heading(shown, drawing.width, drawing.signs, note=note)]
 
     return lines
 
 
-def in_one_line(groups: Iterable[Pieces], between: str = "") -> Block:
-    """Return groups of pieces separated by dots, or by other text; those for which there is no room are left out."""
+def in_one_line(groups: Iterable[Pieces], label: Piece = ("", "text"), *, between: str = "") -> Layout:
+    """Return groups of pieces behind a label, separated by dots or by other text.
+
+    Those for which there is no room are left out.
+    """
     found = list(groups)
 
-    def lines(width: int, drawing: Drawing) -> Iterable[Pieces]:
+    def lines(drawing: Drawing) -> Iterable[Pieces]:
         separator: Piece = (between or f" {drawing.signs.dot} ", "faint")
-        return [joined([_clean(group, width) for group in found], separator, width)]
+        room = drawing.width - width_of([label])
+        return [(label, *joined([_clean(group, drawing) for group in found], separator, room))]
 
     return lines
 
 
-def longest(*forms: Pieces) -> Block:
+def longest(*forms: Pieces) -> Layout:
     """Return the longest form that fits; forms are given longest first, and the last one is cut if none fits."""
-    return lambda width, _drawing: [fitting([_clean(form, width) for form in forms], width)]
+    return lambda drawing: [fitting([_clean(form, drawing) for form in forms], drawing.width)]
 
 
-def at_both_ends(lefts: Sequence[Pieces], rights: Sequence[Pieces]) -> Block:
-    """Return pieces aligned to both ends of a line, in the longest forms that fit together."""
+def at_both_ends(lefts: Sequence[Pieces], rights: Sequence[Pieces]) -> Layout:
+    """Return pieces aligned to both ends of a line, in the longest forms that fit together.
 
-    def lines(width: int, _drawing: Drawing) -> Iterable[Pieces]:
-        left, right = ([_clean(form, width) for form in forms] for forms in (lefts, rights))
-        return [spread_fitting(left, right, width)]
+    The last form of the right end may be empty; then the left one is cut where it is too long.
+    """
+
+    def lines(drawing: Drawing) -> Iterable[Pieces]:
+        left, right = ([_clean(form, drawing) for form in forms] for forms in (lefts, rights))
+        is_alone = not right[-1] and width_of(left[-1]) >= drawing.width
+        return [left[-1] if is_alone else spread_fitting(left, right, drawing.width)]
 
     return lines
 
 
 def listing(
-    columns: Columns[Row], rows: Sequence[Row], key: Callable[[Row], Hashable] | None = None
-) -> Block:
-    """Return a table with its titles; the cursor may be on its rows if they have keys."""
+    columns: Columns[Row],
+    rows: Sequence[Row],
+    key: Callable[[Row], Hashable] | None = None,
+    *,
+    titles: bool = True,
+    mark: Callable[[Row], bool] | None = None,
+) -> Layout:
+    """Return a table; the cursor may be on its rows if they have keys."""
 
-    def lines(width: int, drawing: Drawing) -> Iterable[Line]:
-        table = Table(columns, rows, width, drawing)
-        yield table.heading()
-        yield from (table.line(row, None if key is None else key(row)) for row in rows)
+    def lines(drawing: Drawing) -> Iterable[Line]:
+        table = Table(columns, rows, drawing.width, drawing, mark=mark)
+        if titles:
+            yield table.heading()
+        for row in rows:
+            yield from table.lines(row, None if key is None else key(row))
+
+    return lines
+
+
+def shortened(
+    text: str, role: Role = "text", *, before: Pieces = (), after: Pieces = (), is_path: bool = False
+) -> Layout:
+    """Return a line whose text is cut where what stands after it would not fit; the end of a path is kept."""
+
+    def lines(drawing: Drawing) -> Iterable[Pieces]:
+        room = max(_LEAST_ROOM, drawing.width - width_of(before) - width_of(after))
+        if is_path:
+            shown = foreign_path(text, room, ellipsis=drawing.signs.ellipsis)
+        else:
+            shown = foreign(text, room, ellipsis=drawing.signs.ellipsis).rstrip()
+        return [(*before, (shown, role), *after)]
+
+    return lines
+
+
+def flowing(groups: Iterable[Pieces], label: Piece = (" ", "text")) -> Layout:
+    """Return groups of pieces behind a label, on as many lines as they need; no group is divided."""
+    found = list(groups)
+
+    def lines(drawing: Drawing) -> Iterable[Pieces]:
+        before: Piece = label
+        line: Pieces = ()
+        for group in found:
+            if line and width_of((before, *line, *group)) > drawing.width:
+                yield before, *line
+                before, line = (" " * width_of([label]), "text"), ()
+            line = (*line, *group)
+        if line:
+            yield before, *line
 
     return lines

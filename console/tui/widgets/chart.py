@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 
 from mlebench_console.console import wording
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs
+from mlebench_console.console.tui.widgets.blocks import Layout
 
 _SCALE = 11
+# The width from which there is room for the values of levels beside their names.
+_NUMBERED_FROM = 60
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _BLANK = 0x2800
@@ -91,6 +94,16 @@ def chart(series: Series, width: int, height: int, signs: Signs) -> list[Pieces]
         lines.append((*head, *_row(row, bool(levels), series.role, signs)))
     ends_of_time = series.ends or ("0", wording.span(series.span[1] - series.span[0]))
     lines.append(_time_line(ends_of_time, scale_width, room))
+    return lines
+
+
+def plotted(series: Series, rows: int) -> Layout:
+    """Return a chart of so many lines as a block; in a wide one levels are labelled with their values too."""
+
+    def lines(drawing: Drawing) -> Iterable[Pieces]:
+        numbered = replace(series, numbered=drawing.width >= _NUMBERED_FROM)
+        return chart(numbered, drawing.width - 2, rows, drawing.signs)
+
     return lines
 
 

@@ -59,10 +59,13 @@ class TypingLine(Input):
 
 
 class Prompt(Widget):
-    """A line of input after a sign, hidden until it is opened.
+    """A line of input after a sign, hidden until it is opened; then the focus goes back to where it was.
 
     Args:
+        take: called with the text at Enter.
         done: what Enter does, in a few words for the footer.
+        typed: called with the text after each change.
+        left: called at Esc with the text from before it was opened.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
@@ -72,23 +75,17 @@ class Prompt(Widget):
     class Toggled(Message):
         """The prompt was opened or closed, so the footer has to show other keys."""
 
-    @dataclass
-    class Changed(Message):
-        """The text has changed."""
-
-        prompt: Prompt
-        value: str
-
-    @dataclass
-    class Done(Changed):
-        """Enter was pressed."""
-
-    @dataclass
-    class Left(Changed):
-        """Esc was pressed; `value` is the text from before the prompt was opened."""
-
     def __init__(
-        self, sign: str, placeholder: str, *, id: str, done: str, suggester: Suggester | None = None
+        self,
+        sign: str,
+        placeholder: str,
+        take: Callable[[str], object],
+        *,
+        id: str,
+        done: str,
+        typed: Callable[[str], object] | None = None,
+        left: Callable[[str], object] | None = None,
+        suggester: Suggester | None = None,
     ) -> None:
         self._label = Painted(classes="prompt-sign")
         super().__init__(
@@ -99,7 +96,9 @@ class Prompt(Widget):
             classes="prompt",
         )
         self.keys = (("enter", done), *((("right", "complete"),) if suggester else ()), ("escape", "cancel"))
+        self._take, self._typed, self._left = take, typed, left
         self._before = ""
+        self._focused_before: Widget | None = None
         self._show_sign(sign)
 
     def _show_sign(self, sign: str) -> None:
@@ -110,7 +109,7 @@ class Prompt(Widget):
         """Show the prompt with a text to edit, if given after another sign."""
         if sign:
             self._show_sign(sign)
-        self._before = text
+        self._before, self._focused_before = text, self.screen.focused
         self.add_class("-open")
         field = self.query_one(Input)
         field.value = text
@@ -118,24 +117,26 @@ class Prompt(Widget):
         self.post_message(self.Toggled())
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Post the new text."""
+        """Pass the changed text on."""
         event.stop()
-        if self.has_class("-open"):
-            self.post_message(self.Changed(self, event.value))
+        if self.has_class("-open") and self._typed is not None:
+            self._typed(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Close the prompt and post the text."""
+        """Close the prompt and pass its text on."""
         event.stop()
         self._close()
-        self.post_message(self.Done(self, event.value))
+        self._take(event.value)
 
     def action_leave(self) -> None:
-        """Close the prompt and post the text from before."""
+        """Close the prompt and pass on the text from before."""
         self._close()
-        self.post_message(self.Left(self, self._before))
+        if self._left is not None:
+            self._left(self._before)
 
     def _close(self) -> None:
         self.remove_class("-open")
+        self.screen.set_focus(self._focused_before)
         self.post_message(self.Toggled())
 
 

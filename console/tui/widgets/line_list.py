@@ -19,7 +19,7 @@ from textual.strip import Strip
 from mlebench_console.console.pieces import Line
 from mlebench_console.console.tui.keys import bindings
 from mlebench_console.console.tui.painting import overlaid, strip
-from mlebench_console.console.tui.widgets.blocks import Content, laid_out
+from mlebench_console.console.tui.widgets.blocks import Block, laid_out
 from mlebench_console.console.tui.widgets.inputs import Prompt
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """Put the cursor on the line with this index once there are lines."""
         self._begins_at = place
 
-    def show(self, content: Iterable[Content], *, heading: Line | None = None) -> None:
+    def show(self, content: Iterable[Block], *, heading: Line | None = None) -> None:
         """Show the lines of this; only those that differ are redrawn, and the cursor stays on its key.
 
         Args:
@@ -109,7 +109,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         key, before, heading_before = self.key, self._lines, self._heading
         place_before, top = self._cursor, round(self.scroll_y)
         was_seen = top <= place_before < top + self._page()
-        self._lines, self._heading = tuple(laid_out(content, self.line_width, self.app.drawing)), heading
+        self._lines = tuple(laid_out(content, self.app.drawing.within(self.line_width)))
+        self._heading = heading
         place = self._place_of(key)
         self._cursor = self._nearest(min(self._cursor, len(self._lines) - 1)) if place is None else place
         if self._begins_at is not None and any(line.selectable for line in self._lines):

@@ -74,7 +74,7 @@ class LogPane(Widget):
         yield LogView()
         yield Painted(classes="log-status")
         for what, (sign, hint, done) in _HINTS.items():
-            yield Prompt(sign, hint, id=what, done=done)
+            yield Prompt(sign, hint, partial(self._answer, what), id=what, done=done)
 
     @property
     def view(self) -> LogView:
@@ -95,17 +95,10 @@ class LogPane(Widget):
         """Open a prompt."""
         self.query_one(f"#{what}", Prompt).open("")
 
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Focus the view again."""
-        message.stop()
-        self.view.focus()
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Pass the typed text to the view."""
-        message.stop()
-        self.view.focus()
+    def _answer(self, what: Asked, typed: str) -> None:
+        """Pass a typed text to the view."""
         try:
-            self.view.answer(message.prompt.id, message.value)
+            self.view.answer(what, typed)
         except UsageProblem as problem:
             self.app.say(problem.in_one_line(), bad=True)
 

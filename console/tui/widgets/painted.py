@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from mlebench_console.console.pieces import Line
 from mlebench_console.console.tui.painting import strip
-from mlebench_console.console.tui.widgets.blocks import Content, laid_out
+from mlebench_console.console.tui.widgets.blocks import Block, laid_out
 
 if TYPE_CHECKING:
     from mlebench_console.console.tui.base_app import BaseApp
@@ -24,7 +24,7 @@ class Painted(Widget):
     """
     app: BaseApp
 
-    def __init__(self, *content: Content, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, *content: Block, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._content = content
         self._lines: list[Line] = []
@@ -36,10 +36,10 @@ class Painted(Widget):
         """The text shown, without roles."""
         return "\n".join("".join(text for text, _role in line.pieces) for line in self._lines)
 
-    def show(self, *content: Content) -> None:
+    def show(self, *content: Block) -> None:
         """Show this; only lines that differ are redrawn."""
         before, self._content = self._lines, content
-        self._lines = laid_out(content, self._width or self.app.size.width, self.app.drawing)
+        self._lines = laid_out(content, self.app.drawing.within(self._width or self.app.size.width))
         if len(before) != len(self._lines):
             self.refresh(layout=True)
             self.call_after_refresh(self._check_height)
@@ -51,7 +51,7 @@ class Painted(Widget):
     def _lay_out(self, width: int) -> list[Line]:
         """Return the lines in a width."""
         if width != self._width:
-            self._width, self._lines = width, laid_out(self._content, width, self.app.drawing)
+            self._width, self._lines = width, laid_out(self._content, self.app.drawing.within(width))
         return self._lines
 
     def _check_height(self) -> None:

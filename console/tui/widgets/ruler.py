@@ -10,6 +10,7 @@ from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console import wording
 from mlebench_console.console.pieces import fitting, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.tui.widgets.blocks import Layout
 
 _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
 _NAMES = ("gold", "silver", "bronze", "median")
@@ -70,6 +71,13 @@ def _labels(values: Sequence[float], width: int) -> Pieces:
         for names, digits in ((_NAMES, 8), *((letters, digits) for digits in (8, 7, 6, 5)))
     ]
     return fitting(forms, width)
+
+
+def margined_ruler(cuts: Thresholds, score: float | None) -> Layout:
+    """Return the ruler as a block, with an empty cell at both of its ends."""
+    return lambda drawing: [
+        ((" ", "text"), *line) for line in ruler(cuts, score, drawing.width - 2, drawing.signs)
+    ]
 
 
 def medal_role(cuts: Thresholds, score: float | None) -> Role:

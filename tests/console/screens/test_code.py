@@ -129,6 +129,7 @@ async def test_the_file_under_the_cursor_is_shown_below_the_list(opened: OpenCon
 def test_the_difference_of_long_lines_is_not_cut_off() -> None:
     rows = [DiffLine("-", 1, None, "x = " + 90 * "a" + "1"), DiffLine("+", None, 1, "x = " + 90 * "a" + "2")]
     drawn = [
-        "".join(text for text, _ in pieces).rstrip() for pieces in CodeLines(80, Drawing(0.0)).below(rows)
+        "".join(text for text, _ in pieces).rstrip()
+        for pieces in CodeLines().below(rows, Drawing(0.0, width=80))
     ]
     assert drawn[0].endswith("a1") and drawn[1].endswith("a2")

@@ -13,9 +13,9 @@ from textual.widgets import Input
 
 from mlebench_console.console.nouns.grading import PastGrading
 from mlebench_console.console.pieces import foreign_path
-from mlebench_console.console.screens.grading import GradeScreen
-from mlebench_console.console.views.grading import (
+from mlebench_console.console.screens.grading import (
     HISTORY_NAME,
+    GradeScreen,
     past_grading,
     read_past,
     rows_behind,
@@ -59,7 +59,7 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Report], list[Asked]]:
             requests.append(Asked(path, competition_id, edition))
             return with_report
 
-        monkeypatch.setattr("mlebench_console.console.views.grading.grade_submission", grade)
+        monkeypatch.setattr("mlebench_console.console.screens.grading.grade_submission", grade)
         return requests
 
     return answer
@@ -75,7 +75,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
         values: dict[str, Any] = {"score": float(path.stat().st_size), "submission_path": str(path)}
         return report(**values, edition=edition, competition_id=competition_id)
 
-    monkeypatch.setattr("mlebench_console.console.views.grading.grade_submission", grade)
+    monkeypatch.setattr("mlebench_console.console.screens.grading.grade_submission", grade)
     return taken
 
 
@@ -216,7 +216,9 @@ async def test_the_row_that_breaks_a_rule_is_shown(
     file = tmp_path / "sub.csv"
     file.write_text("id,EAP\na,0.5\nb,often\x1b[2J\nc,0.1\nd,0.2\n")
     refused = report(score=None, outcome="rejected", message="Row 2: EAP 'often' is not a number.")
-    monkeypatch.setattr("mlebench_console.console.views.grading.grade_submission", lambda *_a, **_b: refused)
+    monkeypatch.setattr(
+        "mlebench_console.console.screens.grading.grade_submission", lambda *_a, **_b: refused
+    )
     async with opened(screen="grade") as console:
         console.app.show_grade(SPOOKY, str(file))
         await console.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")
@@ -395,7 +397,7 @@ async def test_prepared_competitions_are_listed_and_one_is_chosen_from_them(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "mlebench_console.console.views.grading.is_ready", lambda name, _edition, _dir: name == SPOOKY
+        "mlebench_console.console.screens.grading.is_ready", lambda name, _edition, _dir: name == SPOOKY
     )
     async with opened(screen="grade") as console:
         await console.sees("prepared competitions", SPOOKY)

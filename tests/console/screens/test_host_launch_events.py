@@ -13,14 +13,20 @@ import pytest
 from textual.widgets import Input
 
 from mlebench_console.console.screens import launch as launch_screen
-from mlebench_console.console.screens.launch import LaunchScreen
+from mlebench_console.console.screens.host import host_use
+from mlebench_console.console.screens.launch import (
+    Composed,
+    LaunchForm,
+    LaunchScreen,
+    compose,
+    form_of_file,
+    form_text,
+)
 from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.tui.keys import SCREENS
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.views.host import host_use
-from mlebench_console.console.views.launch import Composed, LaunchForm, compose, form_of_file, form_text
 from mlebench_console.engine.control import Answer, EngineStatus
 from mlebench_console.engine.control.status import publish
 from mlebench_console.engine.images import BuildStatus, NeededImage

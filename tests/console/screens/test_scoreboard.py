@@ -14,6 +14,7 @@ from mlebench_console.console.pieces import cells_of
 from mlebench_console.console.roles import Drawing
 from mlebench_console.console.screens.run.screen import RunScreen
 from mlebench_console.console.screens.scoreboard import SORTS, sorted_rows, table_lines
+from mlebench_console.console.tui.widgets.blocks import laid_out
 from mlebench_console.console.views.scoreboard import Subject, scoreboard
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.model import Row
@@ -79,10 +80,8 @@ def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) ->
 
 
 def test_the_additional_table_stands_apart_with_its_footnotes() -> None:
-    drawn = [
-        "".join(text for text, _ in line.pieces)
-        for line in table_lines(published_rows(), SortOrder("all"), 140, Drawing(0.0))[1]
-    ]
+    _, lines = table_lines(published_rows(), SortOrder("all"), Drawing(0.0, width=140))
+    drawn = ["".join(text for text, _ in line.pieces) for line in laid_out(lines, Drawing(0.0, width=140))]
     heading = next(place for place, text in enumerate(drawn) if "additional table" in text)
     assert not any("Disarray" in text for text in drawn[:heading])
     disarray = next(text for text in drawn[heading:] if "Disarray" in text)

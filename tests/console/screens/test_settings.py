@@ -99,13 +99,14 @@ async def test_a_config_that_cannot_be_changed_is_told(opened: OpenConsole, plac
 
 
 def test_addresses_are_never_shown(places: Places) -> None:
-    from mlebench_console.console.roles import Drawing
-    from mlebench_console.console.screens.settings import settings_lines
+    from mlebench_console.console.roles import UNICODE, Drawing
+    from mlebench_console.console.screens.settings import settings_blocks
+    from mlebench_console.console.tui.widgets.blocks import laid_out
 
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
     places.config_file.write_text('[notifications]\nurls = ["slack://secret-token"]\n')
     settings = read_settings(places.config_file, theme=None, ascii_only=False)
-    drawn = str(settings_lines(settings, "", 120, Drawing(0.0)))
+    drawn = str(laid_out(settings_blocks(settings, "", UNICODE), Drawing(0.0, width=120)))
     assert "1 set" in drawn and "secret-token" not in drawn
 
 
