@@ -167,11 +167,6 @@ def calls_under_way(calls: Sequence[OpenCall], now: float) -> str:
     return ", ".join(parts)
 
 
-def retrying(count: int) -> str:
-    """Write in brackets how many failed runs will be retried; empty if none."""
-    return f" ({count} to be retried)" if count else ""
-
-
 def clock(moment: float) -> str:
     """Write a moment as a local time of day, `14:05`."""
     return time.strftime("%H:%M", time.localtime(moment))
@@ -315,11 +310,6 @@ def size(count: float | None) -> str:
             return f"{count:.0f} {unit}" if unit in ("B", "kB") or count >= 100 else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
-
-
-def percent(value: float | None) -> str:
-    """Write a percentage."""
-    return UNKNOWN if value is None else f"{value:.1f} %"
 
 
 def mean_and_error(cell: Cell | None, plus_minus: str) -> str:

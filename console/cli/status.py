@@ -211,11 +211,12 @@ def _sweep(line: SweepStanding, seen: Summary) -> str:
     from mlebench_console.engine.needs.needs import budget_text
 
     counts, costs = line.counts, seen.costs.get(line.sweep.id)
+    retried = f" ({counts.retrying} to be retried)" if counts.retrying else ""
     parts = [
         f"sweep {line.sweep.id}: {line.ended} of {counts.total} ended",
         *([f"{counts.live} running"] if counts.live else []),
         *([f"{counts.queued} queued"] if counts.queued else []),
-        *([f"{counts.failed} failed{wording.retrying(counts.retrying)}"] if counts.failed else []),
+        *([f"{counts.failed} failed{retried}"] if counts.failed else []),
     ]
     if counts.demo:
         parts.append("demo data, not a result")
