@@ -52,23 +52,16 @@ _READY_SECONDS = 2.0
 
 @dataclass
 class QueryAnswered(Message):
-    """The state has answered a query of this screen."""
+    """The state has answered a query of this screen, or could not."""
 
-    deliver: Callable[[Any], None]
-    value: Any
     name: str
+    deliver: Callable[[Any], None]
+    value: Any = None
+    problem: Problem | None = None
 
     def can_replace(self, message: Message) -> bool:
         """Return whether this is a newer answer to the same query."""
         return isinstance(message, QueryAnswered) and message.name == self.name
-
-
-@dataclass
-class QueryFailed(Message):
-    """A query of this screen could not be answered."""
-
-    name: str
-    problem: Problem
 
 
 class ConsoleScreen(Screen[None]):
@@ -261,14 +254,13 @@ class ConsoleScreen(Screen[None]):
                 f"{id(self)}.{name}",
                 query,
                 partial(self._answered, name, deliver),
-                partial(self._failed, name),
+                partial(self._answered, name, deliver, None),
             )
 
-    def _answered(self, name: str, deliver: Callable[[Any], None], value: Any) -> None:
-        self.post_message(QueryAnswered(deliver, value, name))
-
-    def _failed(self, name: str, problem: Problem) -> None:
-        self.post_message(QueryFailed(name, problem))
+    def _answered(
+        self, name: str, deliver: Callable[[Any], None], value: Any, problem: Problem | None = None
+    ) -> None:
+        self.post_message(QueryAnswered(name, deliver, value, problem))
 
     def action_open(self) -> None:
         """Open the item under the cursor; screens that can do so override it."""
@@ -282,25 +274,21 @@ class ConsoleScreen(Screen[None]):
         self.action_open()
 
     def on_query_answered(self, message: QueryAnswered) -> None:
-        """Process an answer that the reader's thread has posted."""
+        """Process an answer that the reader's thread has posted; with a problem, the data shown before stays."""
         message.stop()
-        if self.is_composed():
-            if self._problems.pop(message.name, None) is not None:
-                self.refresh_frame()
+        name, problem = message.name, message.problem
+        if problem is None and not self.is_composed():
+            if self.is_attached:
+                self.call_after_refresh(self.on_query_answered, message)
+            return
+        before = self._problems.pop(name, None)
+        if problem is not None:
+            self._problems[name] = problem
+        if problem is not before:
+            self.refresh_frame()
+        if problem is None:
             message.deliver(message.value)
-            self.draw_answer(message.name)
-            self._settle(message.name)
-        elif self.is_attached:
-            self.call_after_refresh(self.on_query_answered, message)
-
-    def on_query_failed(self, message: QueryFailed) -> None:
-        """Show the problem of a query; the data shown before stays."""
-        message.stop()
-        self._problems[message.name] = message.problem
-        self.refresh_frame()
-        self._settle(message.name)
-
-    def _settle(self, name: str) -> None:
+            self.draw_answer(name)
         if self._unanswered is not None:
             self._unanswered.discard(name)
 
