@@ -6,10 +6,10 @@ Programs decide by an event's kind and compute with its data; its text is for pe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, dataclass_transform
 
 from mlebench_console.foundation.problem_codes import EndReason, ProblemCode
 from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
@@ -145,28 +145,36 @@ STEPS: Mapping[str, frozenset[EventKind]] = {
 }
 
 
+# The data of each kind that has any.
+DATA: dict[EventKind, type[EventData]] = {}
+
+
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class EventData:
     """The data of an event, a record for each kind (or few) that has any."""
 
+    def __init_subclass__(cls, kinds: Iterable[EventKind]) -> None:
+        """Make a subclass a record, and register it for the kinds of events whose data it is."""
+        super().__init_subclass__()
+        dataclass(frozen=True)(cls)
+        DATA.update(dict.fromkeys(kinds, cls))
 
-@dataclass(frozen=True)
-class RunQueued(EventData):
+
+class RunQueued(EventData, kinds=(EventKind.RUN_QUEUED,)):
     """A run was queued once more."""
 
     by: str
     is_reroll: bool
 
 
-@dataclass(frozen=True)
-class AttemptStarting(EventData):
+class AttemptStarting(EventData, kinds=(EventKind.RUN_STARTING,)):
     """An attempt is being started."""
 
     number: int
 
 
-@dataclass(frozen=True)
-class AttemptRunning(EventData):
+class AttemptRunning(EventData, kinds=(EventKind.RUN_RUNNING,)):
     """An attempt's agent was started; `unenforced` are the codes of the limits that are not enforced."""
 
     number: int
@@ -174,8 +182,7 @@ class AttemptRunning(EventData):
     unenforced: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class AgentEnded(EventData):
+class AgentEnded(EventData, kinds=(EventKind.RUN_COLLECTING,)):
     """An attempt's agent has ended."""
 
     how: EndReason
@@ -188,8 +195,7 @@ class AgentEnded(EventData):
         return self.how is EndReason.EXITED and self.exit_code == 0
 
 
-@dataclass(frozen=True)
-class RunFinished(EventData):
+class RunFinished(EventData, kinds=(EventKind.RUN_FINISHED,)):
     """A run has its outcome, and the score of its final submission if it has one."""
 
     outcome: Outcome
@@ -203,8 +209,7 @@ class RunFinished(EventData):
         return EventSeverity.GOOD if self.outcome in MEDALS else EventSeverity.NOTE
 
 
-@dataclass(frozen=True)
-class RunFailed(EventData):
+class RunFailed(EventData, kinds=(EventKind.RUN_FAILED,)):
     """A run has failed.
 
     Attributes:
@@ -221,15 +226,13 @@ class RunFailed(EventData):
     suspected: ProblemCode | None = None
 
 
-@dataclass(frozen=True)
-class RunStopped(EventData):
+class RunStopped(EventData, kinds=(EventKind.RUN_STOPPED,)):
     """A run was stopped."""
 
     by: str
 
 
-@dataclass(frozen=True)
-class SubmissionGraded(EventData):
+class SubmissionGraded(EventData, kinds=(EventKind.SUBMISSION_GRADED,)):
     """A submission was graded; `before` is the run's standing until then."""
 
     score: float | None
@@ -237,45 +240,51 @@ class SubmissionGraded(EventData):
     before: Outcome | None = None
 
 
-@dataclass(frozen=True)
-class GradingFailed(EventData):
+class GradingFailed(EventData, kinds=(EventKind.GRADING_FAILED,)):
     """A submission can't be graded; `cause` is the key of the group of runs with the same problem."""
 
     problem: str
     cause: str
 
 
-@dataclass(frozen=True)
-class CauseReviewed(EventData):
+class CauseReviewed(
+    EventData, kinds=(EventKind.CAUSE_ACKNOWLEDGED, EventKind.CAUSE_SNOOZED, EventKind.CAUSE_TAKEN_BACK)
+):
     """A person has acknowledged what needs one, or taken that back; `cause` is its key."""
 
     cause: str
 
 
-@dataclass(frozen=True)
-class OutageChanged(EventData):
+class OutageChanged(EventData, kinds=(EventKind.PROVIDER_OUTAGE, EventKind.PROVIDER_WORKS)):
     """A provider's outage has begun or is over."""
 
     outage: int
     provider: str
 
 
-@dataclass(frozen=True)
-class ExperimentBudget(EventData):
+class ExperimentBudget(
+    EventData,
+    kinds=(
+        EventKind.EXPERIMENT_BUDGET,
+        EventKind.EXPERIMENT_BUDGET_WARNING,
+        EventKind.EXPERIMENT_BUDGET_USED_UP,
+    ),
+):
     """The budget of an experiment was set, or much of it is used."""
 
     experiment: str
 
 
-@dataclass(frozen=True)
-class FilesRemain(EventData):
+class FilesRemain(EventData, kinds=(EventKind.SWEEP_REMAINS,)):
     """Files of a removed sweep could not be removed; `folder` is their folder's name."""
 
     folder: str
 
 
-@dataclass(frozen=True)
-class DatasetChanged(EventData):
+class DatasetChanged(
+    EventData,
+    kinds=(*map(EventKind.of_dataset, DatasetState), EventKind.DATASET_REQUESTED, EventKind.DATASET_FOUND),
+):
     """A dataset has got into a state.
 
     Attributes:
@@ -287,16 +296,14 @@ class DatasetChanged(EventData):
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class DatasetPruned(EventData):
+class DatasetPruned(EventData, kinds=(EventKind.DATASET_PRUNED,)):
     """Parts of a dataset were removed from the disk, or could not be."""
 
     bytes: int = 0
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class DatasetVerified(EventData):
+class DatasetVerified(EventData, kinds=(EventKind.DATASET_VERIFIED,)):
     """A prepared dataset was compared with what is known of it, or could not be.
 
     Attributes:
@@ -319,39 +326,6 @@ class DatasetVerified(EventData):
     unlisted: tuple[str, ...] = ()
     deep: bool = False
     demo: bool = False
-
-
-_OF_DATASETS = dict.fromkeys(map(EventKind.of_dataset, DatasetState), DatasetChanged)
-# The data of each kind that has any.
-DATA: Mapping[EventKind, type[EventData]] = {
-    EventKind.RUN_QUEUED: RunQueued,
-    EventKind.RUN_STARTING: AttemptStarting,
-    EventKind.RUN_RUNNING: AttemptRunning,
-    EventKind.RUN_COLLECTING: AgentEnded,
-    EventKind.RUN_FINISHED: RunFinished,
-    EventKind.RUN_FAILED: RunFailed,
-    EventKind.RUN_STOPPED: RunStopped,
-    EventKind.SUBMISSION_GRADED: SubmissionGraded,
-    EventKind.GRADING_FAILED: GradingFailed,
-    **dict.fromkeys(
-        (EventKind.CAUSE_ACKNOWLEDGED, EventKind.CAUSE_SNOOZED, EventKind.CAUSE_TAKEN_BACK), CauseReviewed
-    ),
-    **dict.fromkeys((EventKind.PROVIDER_OUTAGE, EventKind.PROVIDER_WORKS), OutageChanged),
-    **dict.fromkeys(
-        (
-            EventKind.EXPERIMENT_BUDGET,
-            EventKind.EXPERIMENT_BUDGET_WARNING,
-            EventKind.EXPERIMENT_BUDGET_USED_UP,
-        ),
-        ExperimentBudget,
-    ),
-    EventKind.SWEEP_REMAINS: FilesRemain,
-    **_OF_DATASETS,
-    EventKind.DATASET_REQUESTED: DatasetChanged,
-    EventKind.DATASET_FOUND: DatasetChanged,
-    EventKind.DATASET_PRUNED: DatasetPruned,
-    EventKind.DATASET_VERIFIED: DatasetVerified,
-}
 
 
 @dataclass(frozen=True)
