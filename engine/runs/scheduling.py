@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from mlebench_console.environment.runner.host.readings import Gpu, GpuReader
 from mlebench_console.foundation.backoff import Backoff
 from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.conditions import Resources
 from mlebench_console.state import runs, sweeps, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import ENGINE
@@ -30,20 +31,15 @@ class Demand:
     Attributes:
         live: how many of its runs are live.
         ready: the numbers of its runs that could start now, in their order.
-        memory_bytes: the memory limit of a run; 0 without one.
-        gpus: how many devices a run takes; -1 for all.
-        gpu_share: the share that a run takes of each device.
+        resources: of each of them; without GPUs where these are not this host's.
     """
 
     sweep_id: str
     priority: int
     concurrency: int
-    cpus: float
     live: int
     ready: tuple[int, ...]
-    memory_bytes: int = 0
-    gpus: int = 0
-    gpu_share: float = 1.0
+    resources: Resources
 
 
 @dataclass(frozen=True)
@@ -56,13 +52,14 @@ class Free:
 
     def without(self, demand: Demand, devices: tuple[str, ...]) -> Free:
         """Return what is left after one more run of a demand, with these devices."""
-        gpus = dict(self.gpus) | {uuid: self.gpus[uuid] - demand.gpu_share for uuid in devices}
-        return Free(self.cpus - demand.cpus, self.memory_bytes - demand.memory_bytes, gpus)
+        taken = demand.resources
+        gpus = dict(self.gpus) | {uuid: self.gpus[uuid] - taken.gpu_share for uuid in devices}
+        return Free(self.cpus - taken.cpus, self.memory_bytes - (taken.memory_bytes or 0), gpus)
 
     def reserving(self, demand: Demand) -> Free:
         """Return what is left for others while the next run of a demand waits for missing resources."""
         left = self.without(demand, ())
-        return replace(left, gpus={} if demand.gpus else self.gpus)
+        return replace(left, gpus={} if demand.resources.gpus else self.gpus)
 
 
 def choose(demands: list[Demand], *, free: Free, at_most: int) -> list[tuple[int, tuple[str, ...]]]:
@@ -100,11 +97,12 @@ def choose(demands: list[Demand], *, free: Free, at_most: int) -> list[tuple[int
 
 def _fitting(demand: Demand, free: Free) -> tuple[str, ...] | None:
     """Choose the devices of a run that fits; None where it does not fit."""
-    if demand.cpus > free.cpus + _TOLERANCE:
+    wanted = demand.resources
+    if wanted.cpus > free.cpus + _TOLERANCE:
         return None
-    if demand.memory_bytes and demand.memory_bytes > free.memory_bytes:
+    if wanted.memory_bytes and wanted.memory_bytes > free.memory_bytes:
         return None
-    return lease(free.gpus, demand.gpus, demand.gpu_share)
+    return lease(free.gpus, wanted.gpus, wanted.gpu_share)
 
 
 def _rank(demand: Demand, taken: int) -> tuple[int, float, str]:

@@ -156,7 +156,7 @@ class Starter:
         free = Free(
             self._settings.cpus - self.slots_used,
             self._settings.memory_bytes - memory_used,
-            self._free_gpus() if any(demand.gpus for demand in demands) else {},
+            self._free_gpus() if any(demand.resources.gpus for demand in demands) else {},
         )
         self._start_all(choose(demands, free=free, at_most=_MOST_STARTS_A_STEP))
 
@@ -194,17 +194,13 @@ class Starter:
         ready = (
             runs.next_ready(self._database, sweep.id, sweep.conditions.edition, limit=room) if room else []
         )
-        resources = sweep.conditions.resources
         return Demand(
             sweep.id,
             sweep.priority,
             sweep.concurrency,
-            resources.cpus,
             live,
             tuple(run.id for run in ready),
-            resources.memory_bytes or 0,
-            _gpus_of_host(sweep.conditions),
-            resources.gpu_share,
+            replace(sweep.conditions.resources, gpus=_gpus_of_host(sweep.conditions)),
         )
 
     def _free_gpus(self) -> dict[str, float]:

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from mlebench_console.engine.runs.scheduling import Demand, Free
 from mlebench_console.engine.runs.scheduling import choose as choose_runs
+from mlebench_console.foundation.conditions import Resources
 
 
 def demand(
     name: str, ready: range, *, concurrency: int = 9, live: int = 0, priority: int = 0, cpus: float = 1.0
 ) -> Demand:
-    return Demand(name, priority, concurrency, cpus, live, tuple(ready))
+    return Demand(name, priority, concurrency, live, tuple(ready), Resources(cpus))
 
 
 def choose(demands: list[Demand], *, free_cpus: float, at_most: int) -> list[int]:
@@ -55,7 +56,7 @@ def test_small_runs_do_not_starve_a_large_one_that_is_next() -> None:
 demands = st.lists(
     st.builds(
         lambda name, priority, concurrency, cpus, live, ready: Demand(
-            name, priority, concurrency, cpus, live, tuple(range(ready))
+            name, priority, concurrency, live, tuple(range(ready)), Resources(cpus)
         ),
         st.uuids().map(str),
         st.integers(-3, 3),
@@ -71,7 +72,7 @@ demands = st.lists(
 @given(demands, st.floats(-2, 12), st.integers(0, 20))
 def test_no_choice_ever_oversteps_a_bound(wanted: list[Demand], free: float, at_most: int) -> None:
     wanted = [
-        Demand(w.sweep_id, w.priority, w.concurrency, w.cpus, w.live, tuple((i, n) for n in w.ready))  # type: ignore[misc]  # numbers that tell their sweep
+        replace(w, ready=tuple((i, n) for n in w.ready))  # type: ignore[misc]  # numbers that tell their sweep
         for i, w in enumerate(wanted)
     ]
     chosen = choose(wanted, free_cpus=free, at_most=at_most)
@@ -81,24 +82,24 @@ def test_no_choice_ever_oversteps_a_bound(wanted: list[Demand], free: float, at_
         mine = [run for run in chosen if run[0] == number]  # type: ignore[index]  # see above
         assert mine == list(one.ready[: len(mine)])
         assert not mine or one.live + len(mine) <= one.concurrency
-        used += one.cpus * len(mine)
+        used += one.resources.cpus * len(mine)
     assert not chosen or used <= free + 1e-6
 
 
 def test_gpus_are_leased_with_the_slots_and_bound_what_starts() -> None:
-    wants = replace(demand("a", range(4)), gpus=1)
+    wants = replace(demand("a", range(4)), resources=Resources(gpus=1))
     chosen = choose_runs([wants], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 1.0}), at_most=9)
     assert chosen == [(0, ("GPU-a",)), (1, ("GPU-b",))]
 
 
 def test_several_runs_share_a_gpu_only_if_the_operator_says_so() -> None:
-    sharing = replace(demand("a", range(4)), gpus=1, gpu_share=0.5)
+    sharing = replace(demand("a", range(4)), resources=Resources(gpus=1, runs_per_gpu=2))
     chosen = choose_runs([sharing], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 0.5}), at_most=9)
     assert [gpu_uuids for _run_id, gpu_uuids in chosen] == [("GPU-b",), ("GPU-a",), ("GPU-a",)]
 
 
 def test_all_gpus_are_waited_for() -> None:
-    everything = replace(demand("a", range(1)), gpus=-1)
+    everything = replace(demand("a", range(1)), resources=Resources(gpus=-1))
     assert choose_runs([everything], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 0.5}), at_most=9) == []
     assert choose_runs([everything], free=Free(9, inf, {}), at_most=9) == []
     chosen = choose_runs([everything], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 1.0}), at_most=9)

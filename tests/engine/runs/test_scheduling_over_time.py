@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlebench_console.engine.runs.scheduling import Demand, Free, choose
+from mlebench_console.foundation.conditions import Resources
 
 _EPSILON = 1e-6
 
@@ -54,10 +55,10 @@ class Campaign:
         gpus = dict.fromkeys(self.host.gpus, 1.0)
         for sweep, gpu_uuids in live:
             for uuid in gpu_uuids:
-                gpus[uuid] -= sweep.gpu_share
+                gpus[uuid] -= sweep.resources.gpu_share
         return Free(
-            self.host.cpus - sum(sweep.cpus for sweep, _ in live),
-            self.host.memory - sum(sweep.memory_bytes for sweep, _ in live),
+            self.host.cpus - sum(sweep.resources.cpus for sweep, _ in live),
+            self.host.memory - sum(sweep.resources.memory_bytes or 0 for sweep, _ in live),
             gpus,
         )
 
@@ -89,9 +90,13 @@ class Campaign:
         assert all(counts[sweep.sweep_id] <= sweep.concurrency for sweep in self.sweeps)
 
 
-def sweep(name: str, runs: range, **more: object) -> Demand:
-    usual = Demand(name, priority=0, concurrency=99, cpus=1.0, live=0, ready=tuple(runs))
-    return replace(usual, **more)  # type: ignore[arg-type]  # fields of a demand
+USUAL = Resources()
+
+
+def sweep(
+    name: str, runs: range, resources: Resources = USUAL, *, priority: int = 0, concurrency: int = 99
+) -> Demand:
+    return Demand(name, priority, concurrency, 0, tuple(runs), resources)
 
 
 def campaign(host: Host, *sweeps: Demand, lasts: int = 10) -> Campaign:
@@ -108,7 +113,7 @@ campaigns = st.lists(
         st.sampled_from([0.05, 0.5, 1.0, 2.0, 4.0]),
         st.sampled_from([0, 10, 40, 100]),
         st.sampled_from([-1, 0, 0, 1, 2]),
-        st.sampled_from([1.0, 0.5, 1 / 3]),
+        st.sampled_from([1, 2, 3]),
         st.integers(1, 8),
     ),
     min_size=1,
@@ -119,14 +124,14 @@ campaigns = st.lists(
 @given(campaigns, st.integers(0, 10**6))
 @settings(max_examples=60)
 def test_every_run_that_fits_gets_its_turn_and_no_bound_is_overstepped(
-    drawn: list[tuple[int, int, float, int, int, float, int]], salt: int
+    drawn: list[tuple[int, int, float, int, int, int, int]], salt: int
 ) -> None:
     sweeps, first = [], 0
-    for number, (priority, concurrency, cpus, memory, gpus, share, count) in enumerate(drawn):
+    for number, (priority, concurrency, cpus, memory, gpus, sharing, count) in enumerate(drawn):
         sweeps.append(
             Demand(
-                f"s{number}", priority, concurrency, cpus, 0, tuple(range(first, first + count)),
-                memory, gpus, share,
+                f"s{number}", priority, concurrency, 0, tuple(range(first, first + count)),
+                Resources(cpus, memory, gpus=gpus, runs_per_gpu=sharing),
             )
         )  # fmt: skip
         first += count
@@ -168,7 +173,7 @@ def test_a_higher_priority_has_all_it_can_use_before_a_lower_one_gets_anything()
 
 def test_a_run_that_needs_the_whole_host_is_not_starved_by_small_ones() -> None:
     played = campaign(
-        Host(cpus=4, memory=0), sweep("small", range(200)), sweep("large", range(200, 201), cpus=4.0)
+        Host(cpus=4, memory=0), sweep("small", range(200)), sweep("large", range(200, 201), Resources(4.0))
     )
     played.play()
     assert played.started[200] <= 2 * 13, "it waits for those that run when it comes, not for all"
@@ -177,7 +182,7 @@ def test_a_run_that_needs_the_whole_host_is_not_starved_by_small_ones() -> None:
 def test_waiting_for_a_gpu_keeps_no_run_from_starting_that_needs_none() -> None:
     played = campaign(
         HOST,
-        sweep("gpu", range(6), gpus=1, priority=1),
+        sweep("gpu", range(6), Resources(gpus=1), priority=1),
         sweep("cpu", range(6, 8)),
     )
     played.play()
@@ -186,7 +191,9 @@ def test_waiting_for_a_gpu_keeps_no_run_from_starting_that_needs_none() -> None:
 
 def test_memory_bounds_what_runs_at_once() -> None:
     played = campaign(
-        Host(cpus=99, memory=100), sweep("big", range(4), memory_bytes=60), sweep("none", range(4, 8))
+        Host(cpus=99, memory=100),
+        sweep("big", range(4), Resources(memory_bytes=60)),
+        sweep("none", range(4, 8)),
     )
     played.play()
     assert sorted(played.started[run] for run in range(4, 8)) == [0] * 4, "what has no limit is not counted"
@@ -194,9 +201,9 @@ def test_memory_bounds_what_runs_at_once() -> None:
 
 
 def test_several_runs_share_a_gpu_only_if_told() -> None:
-    alone = campaign(HOST, sweep("alone", range(4), gpus=1, cpus=0.1))
+    alone = campaign(HOST, sweep("alone", range(4), Resources(0.1, gpus=1)))
     alone.play()
     assert sorted(alone.started.values())[1:3] != [0, 0]
-    shared = campaign(HOST, sweep("shared", range(4), gpus=1, gpu_share=0.5, cpus=0.1))
+    shared = campaign(HOST, sweep("shared", range(4), Resources(0.1, gpus=1, runs_per_gpu=2)))
     shared.play()
     assert set(shared.started.values()) == {0}
