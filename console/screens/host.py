@@ -133,14 +133,6 @@ def _together(
     return tuple((begin + bucket * step, totals[bucket]) for bucket in sorted(totals))
 
 
-@dataclass(frozen=True)
-class _GpuKey:
-    """The key of a GPU's line, which opens the run that holds it."""
-
-    place: int
-    run_id: int
-
-
 class HostScreen(ListScreen):
     """The machine's data at the top, then the runs by resource usage."""
 
@@ -170,23 +162,23 @@ class HostScreen(ListScreen):
     def action_open(self) -> None:
         """Open the run under the cursor on its resources; on a node, show only its runs, or again those of all."""
         key = self.line_list.key
-        if isinstance(key, int):
-            self.app.show_run(key, pane="resources")
-        elif isinstance(key, _GpuKey):
-            self.app.show_run(key.run_id, pane="resources")
-        elif isinstance(key, tuple):
-            _, node = key
-            self._node = None if node == self._node else node
-            self.redraw()
+        if isinstance(key, tuple):
+            kind, what, *_ = key
+            if kind == "run":
+                self.app.show_run(what, pane="resources")
+            else:
+                self._node = None if what == self._node else what
+                self.redraw()
 
     def label_of(self, key: Key) -> str:
         """Name what Enter opens; empty where it opens nothing."""
         under = self.line_list.key
-        if key.id != "host.open" or under is None:
+        if key.id != "host.open" or not isinstance(under, tuple):
             return super().label_of(key) if key.id != "host.open" else ""
-        if isinstance(under, tuple):
-            return "runs of all nodes" if under[1] == self._node else f"runs of {under[1]}"
-        return f"run {under.run_id if isinstance(under, _GpuKey) else under}"
+        kind, what, *_ = under
+        if kind == "run":
+            return f"run {what}"
+        return "runs of all nodes" if what == self._node else f"runs of {what}"
 
     def on_line_list_cursor_moved(self) -> None:
         """Show what Enter opens on the new line."""
@@ -263,7 +255,7 @@ class HostScreen(ListScreen):
         where = "where" if any(each.attempt.node for each in begun) else ""
         columns = USAGE.columns(f"competition seed cpus memory disk {gpus} procs time {where} sweep")
         if begun:
-            yield listing(columns, begun, key=lambda each: each.run.id)
+            yield listing(columns, begun, key=lambda each: ("run", each.run.id))
         else:
             yield ((f"  nothing is running{'' if self._node is None else ' there'}", "dim"),)
         yield ()
@@ -313,7 +305,7 @@ class HostScreen(ListScreen):
             memory={"width": bars + (19 if width >= _MIDDLE else 8)},
         )
         yield section("GPUs", ", ".join(note))
-        yield listing(columns, rows, key=lambda row: _GpuKey(row.place, row.held[0].id) if row.held else None)
+        yield listing(columns, rows, key=lambda row: ("run", row.held[0].id, row.place) if row.held else None)
         yield ()
 
     def _charts(self, above: int, drawing: Drawing) -> Iterator[Block]:

@@ -545,46 +545,26 @@ def _rows(before: list[str], after: list[str], budget: _Budget) -> tuple[list[Di
     if len(middle) + len(others) > budget.lines:
         return [], "too long to be shown: 'runs code' writes both versions into folders"
     budget.lines -= len(middle) + len(others)
-    kept = _common(middle, others, budget)
-    note = "" if kept is not None else "the two are too different to be put line beside line"
+    budget.steps -= len(middle) * len(others)
+    is_compared = budget.steps >= 0
+    # The places on both sides from which on so many lines are the same: a longest common subsequence and its context.
     around = max(0, begin - _CONTEXT)
+    same = [(around, around, begin - around)]
+    if is_compared:
+        same += [
+            (begin + each.src_start, begin + each.dest_start, each.src_end - each.src_start)
+            for each in LCSseq.opcodes(middle, others)
+            if each.tag == "equal"
+        ]
+    same.append((len(before) - end, len(after) - end, min(end, _CONTEXT)))
     rows: list[DiffLine] = []
-    place = [around, around]
-
-    def add(sign: str, text: str) -> None:
-        place[0] += sign != "+"
-        place[1] += sign != "-"
-        rows.append(
-            DiffLine(sign, place[0] if sign != "+" else None, place[1] if sign != "-" else None, text)
-        )
-
-    for text in before[around:begin]:
-        add(" ", text)
-    at = [0, 0]
-    for left, right in [*(kept or ()), (len(middle), len(others))]:
-        for text in middle[at[0] : left]:
-            add("-", text)
-        for text in others[at[1] : right]:
-            add("+", text)
-        if left < len(middle):
-            add(" ", middle[left])
-        at = [left + 1, right + 1]
-    for text in before[len(before) - end :][:_CONTEXT]:
-        add(" ", text)
-    return rows, note
-
-
-def _common(before: Sequence[str], after: Sequence[str], budget: _Budget) -> list[tuple[int, int]] | None:
-    """Return the indices of a longest common subsequence; None if that takes too many steps."""
-    budget.steps -= len(before) * len(after)
-    if budget.steps < 0:
-        return None
-    return [
-        (place, place - same.src_start + same.dest_start)
-        for same in LCSseq.opcodes(before, after)
-        if same.tag == "equal"
-        for place in range(same.src_start, same.src_end)
-    ]
+    left = right = around
+    for one, other, count in same:
+        rows += [DiffLine("-", place + 1, None, before[place]) for place in range(left, one)]
+        rows += [DiffLine("+", None, place + 1, after[place]) for place in range(right, other)]
+        rows += [DiffLine(" ", one + each + 1, other + each + 1, before[one + each]) for each in range(count)]
+        left, right = one + count, other + count
+    return rows, "" if is_compared else "the two are too different to be put line beside line"
 
 
 def _hunks(rows: list[DiffLine]) -> Iterator[Hunk]:
