@@ -113,7 +113,7 @@ def _resources(facts: RunFacts, usage: UsageCurves | None, height: int, drawing:
         lines.append(Line(kind.title(facts.run.is_live), key=kind.resource, selectable=True))
         points = [(at - begin, value) for at, value in kind.points]
         most = max(kind.full, kind.peak)
-        drawn = strip_chart(points, (0.0, length), most, room, rows_each, drawing.signs)
+        drawn = strip_chart(points, (0.0, length), most, rows_each, drawing.within(room))
         scale = [kind.number(most), *[""] * (rows_each - 2), "0"]
         for label, row in zip(scale, drawn, strict=True):
             lines.append(Line(((f"{label:>{_SCALE}} ", "dim"), (drawing.signs.axis, "faint"), (row, role))))

@@ -54,13 +54,14 @@ class Series:
     numbered: bool = False
 
 
-def chart(series: Series, width: int, height: int, signs: Signs) -> list[Pieces]:
+def chart(series: Series, height: int, drawing: Drawing) -> list[Pieces]:
     """Return a chart of exactly `height` lines, and a time axis below; without points, no lines.
 
     Every level has a line of its own, as far as there are enough. Values between two are drawn on the lower one's
     line or between the two: distances grow with those of the values, and at any height one can read which levels a
     value has reached.
     """
+    width, signs = drawing.width, drawing.signs
     if not series.points or width < _SCALE + 10 or height < 2:
         return []
     low, high = _range(series)
@@ -83,7 +84,7 @@ def chart(series: Series, width: int, height: int, signs: Signs) -> list[Pieces]
     else:
         below = series.number(bottom)
     lines: list[Pieces] = []
-    for place, row in enumerate(_curve(placed, room, height, signs)):
+    for place, row in enumerate(_curve(placed, height, drawing.within(room))):
         levels = rules.get(place, ())
         ends = {0: series.number(top), height - 1: below}
         scale = labels.get(place) or ends.get(place, "")
@@ -102,7 +103,7 @@ def plotted(series: Series, rows: int) -> Layout:
 
     def lines(drawing: Drawing) -> Iterable[Pieces]:
         numbered = replace(series, numbered=drawing.width >= _NUMBERED_FROM)
-        return chart(numbered, drawing.width - 2, rows, drawing.signs)
+        return chart(numbered, rows, drawing.within(drawing.width - 2))
 
     return lines
 
@@ -111,13 +112,12 @@ def strip_chart(
     points: Sequence[tuple[float, float]],
     span: tuple[float, float],
     most: float,
-    width: int,
     height: int,
-    signs: Signs,
+    drawing: Drawing,
 ) -> list[str]:
     """Return the lines of a chart from 0 to `most` without scale and axis, for charts above one another."""
     placed = [(_share(at, *span), value / most if most else 0.0) for at, value in points]
-    return _curve(placed, width, height, signs)
+    return _curve(placed, height, drawing)
 
 
 def _label(levels: Sequence[Level], series: Series) -> str:
@@ -216,11 +216,12 @@ def _time_line(ends: tuple[str, str], scale_width: int, room: int) -> Pieces:
     return ((" " * (scale_width + 2) + begin + " " * max(1, room - len(begin) - len(end)) + end, "dim"),)
 
 
-def _curve(points: Sequence[tuple[float, float]], width: int, height: int, signs: Signs) -> list[str]:
+def _curve(points: Sequence[tuple[float, float]], height: int, drawing: Drawing) -> list[str]:
     """Return lines of braille dots through points, which go from (0, 0) at the lower left to (1, 1); others are moved.
 
     Empty cells are spaces, and without braille each other cell is a star.
     """
+    width = drawing.width
     across, down = 2 * width - 1, 4 * height - 1
     dots = [
         (min(max(round(x * across), 0), across), min(max(round((1 - y) * down), 0), down)) for x, y in points
@@ -233,6 +234,6 @@ def _curve(points: Sequence[tuple[float, float]], width: int, height: int, signs
             x, y = round(x0 + step / steps * (x1 - x0)), round(y0 + step / steps * (y1 - y0))
             cells[y // 4][x // 2] |= _DOTS[y % 4][x % 2]
     return [
-        "".join(" " if not cell else chr(_BLANK + cell) if signs.has_braille else "*" for cell in row)
+        "".join(" " if not cell else chr(_BLANK + cell) if drawing.signs.has_braille else "*" for cell in row)
         for row in cells
     ]

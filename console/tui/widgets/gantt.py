@@ -277,7 +277,7 @@ class Gantt:
         self, changes: Sequence[tuple[float, int]], counted: str, role: Role, rows: int
     ) -> list[Pieces]:
         """Return a chart of a number that changes at some times; no lines where there is no room for it."""
-        window, signs = self.window, self.drawing.signs
+        window = self.window
         if rows < _LEAST_CHART:
             return []
         count, points = 0, [(0.0, 0.0)]
@@ -298,7 +298,7 @@ class Gantt:
             floor=0.0,
         )
         # The chart's own time axis is left out: it shows only a duration, the axis above shows times.
-        return chart(series, self.width - self.label + _SCALE, rows, signs)[:-1]
+        return chart(series, rows, self.drawing.within(self.width - self.label + _SCALE))[:-1]
 
     def pointed_at(self, place: tuple[int, int]) -> Bar | None:
         """Return the attempt at a column and row of `gantt`'s lines; None outside of the lanes."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console import wording
 from mlebench_console.console.pieces import fitting, width_of
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role
 from mlebench_console.console.tui.widgets.blocks import Layout
 
 _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
@@ -18,13 +18,13 @@ _NAMES = ("gold", "silver", "bronze", "median")
 _WITH_WORDS = 50
 
 
-def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def ruler(cuts: Thresholds, score: float | None, drawing: Drawing) -> tuple[Pieces, ...]:
     """Return the ruler, a pointer to the score, and the score's distances from the next cut-offs.
 
     The marks are placed in proportion to their values as far as none covers another. Where there is no room for the
     values beside the marks, marks are letters, and the values stand below the ruler.
     """
-    values = _values(cuts)
+    values, width, signs = _values(cuts), drawing.width, drawing.signs
     start, end = f"better {signs.left}", f"{signs.right} worse"
     marks = [f" {sign} {wording.score(value, 9)} " for (sign, _), value in zip(_MARKS, values, strict=True)]
     line, edge, inset = signs.rule, 4, 1
@@ -40,7 +40,7 @@ def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tu
         ticks.append(width_of(pieces) + inset)
         pieces += [(mark, role), (line * (gap + 1), "faint")]
     pieces.append((line * edge + end, "dim"))
-    labels = () if has_values else (_labels(values, width),)
+    labels = () if has_values else (fitting(_labels(values), width),)
     if score is None or math.isnan(score):
         return tuple(pieces), *labels
     beyond = edge - inset
@@ -59,10 +59,10 @@ def _least_width(start: str, end: str, marks: Sequence[str], edge: int) -> int:
     return len(start) + 2 * edge + sum(map(len, marks)) + len(marks) + len(end)
 
 
-def _labels(values: Sequence[float], width: int) -> Pieces:
-    """Return the values of the marks, by their names if there is room."""
+def _labels(values: Sequence[float]) -> list[Pieces]:
+    """Return the values of the marks in several forms, longest first: by their names, and with fewer digits."""
     letters = [sign[0] for sign, _ in _MARKS]
-    forms = [
+    return [
         tuple(
             piece
             for name, (_, role), value in zip(names, _MARKS, values, strict=True)
@@ -70,13 +70,12 @@ def _labels(values: Sequence[float], width: int) -> Pieces:
         )[:-1]
         for names, digits in ((_NAMES, 8), *((letters, digits) for digits in (8, 7, 6, 5)))
     ]
-    return fitting(forms, width)
 
 
 def margined_ruler(cuts: Thresholds, score: float | None) -> Layout:
     """Return the ruler as a block, with an empty cell at both of its ends."""
     return lambda drawing: [
-        ((" ", "text"), *line) for line in ruler(cuts, score, drawing.width - 2, drawing.signs)
+        ((" ", "text"), *line) for line in ruler(cuts, score, drawing.within(drawing.width - 2))
     ]
 
 

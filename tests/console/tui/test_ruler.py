@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mlebench_console.competitions.medals import Thresholds
 from mlebench_console.console.pieces import width_of
-from mlebench_console.console.roles import ASCII, UNICODE
+from mlebench_console.console.roles import ASCII, UNICODE, Drawing
 from mlebench_console.console.tui.widgets.chart import Level, Series, chart
 from mlebench_console.console.tui.widgets.ruler import distances, ruler
 
@@ -20,7 +20,7 @@ HIGHER = Thresholds(0.95, 0.93, 0.90, 0.80, False, "high", 100)
 
 
 def pointer(cuts: Thresholds, score: float, width: int) -> tuple[str, int]:
-    drawn = ["".join(text for text, _ in line) for line in ruler(cuts, score, width, UNICODE)]
+    drawn = ["".join(text for text, _ in line) for line in ruler(cuts, score, Drawing(0.0, width=width))]
     return drawn[0], drawn[1].index(UNICODE.pointer)
 
 
@@ -44,25 +44,25 @@ def test_better_scores_are_further_left_and_between_their_cuts(
 
 @pytest.mark.parametrize("width", range(38, 200, 7))
 def test_every_cut_keeps_its_label_in_any_width(width: int) -> None:
-    drawn = "".join(text for line in ruler(LOWER, None, width, UNICODE) for text, _role in line)
+    drawn = "".join(text for line in ruler(LOWER, None, Drawing(0.0, width=width)) for text, _role in line)
     for name, value in (("gold", "0.16"), ("silver", "0.2"), ("bronze", "0.29"), ("median", "0.41")):
         assert any(f"{label} {value}" in drawn for label in (name[0].upper(), name[0], name))
 
 
 def test_the_narrow_ruler_names_its_ends_and_marks_where_there_is_room() -> None:
-    line, labels = ("".join(text for text, _ in each) for each in ruler(LOWER, None, 74, UNICODE))
+    line, labels = ("".join(text for text, _ in each) for each in ruler(LOWER, None, Drawing(0.0, width=74)))
     assert line.startswith("better ") and line.endswith(" worse") and "median 0.41879" in labels
 
 
 @pytest.mark.parametrize("width", range(30, 200, 7))
 def test_it_never_is_wider_than_its_room(width: int) -> None:
-    assert all(width_of(line) <= max(width, 34) for line in ruler(LOWER, 0.28, width, UNICODE))
+    assert all(width_of(line) <= max(width, 34) for line in ruler(LOWER, 0.28, Drawing(0.0, width=width)))
 
 
 def test_ties_and_equal_cuts_are_drawn() -> None:
     equal = Thresholds(1.0, 1.0, 1.0, 1.0, False, "low")
-    assert ruler(equal, 1.0, 120, UNICODE) and ruler(equal, 0.5, 120, UNICODE)
-    assert ruler(LOWER, float("nan"), 120, UNICODE)
+    assert ruler(equal, 1.0, Drawing(0.0, width=120)) and ruler(equal, 0.5, Drawing(0.0, width=120))
+    assert ruler(LOWER, float("nan"), Drawing(0.0, width=120))
 
 
 def test_the_next_cut_is_told() -> None:
@@ -80,7 +80,9 @@ def charted(cuts: tuple[float, ...], score: float, height: int, *, lower: bool) 
     series = Series(
         [(0.0, score), (1.0, score)], (0.0, 1.0), "text", str, levels, steps=True, upside_down=lower
     )
-    lines = ["".join(text for text, _ in line) for line in chart(series, 60, height, ASCII)]
+    lines = [
+        "".join(text for text, _ in line) for line in chart(series, height, Drawing(0.0, ASCII, width=60))
+    ]
     return [line[:11].strip() for line in lines[:-1]], next(y for y, line in enumerate(lines) if "*" in line)
 
 
@@ -109,7 +111,7 @@ def test_in_a_chart_every_cut_has_its_line_and_no_score_is_beyond_a_cut_that_it_
 def test_a_score_between_two_cuts_on_neighbouring_lines_is_drawn_above_the_worse_one() -> None:
     levels = [Level(cut, name, "dim") for cut, name in zip((4.0, 3.0, 2.0, 1.0), "gsbm", strict=True)]
     drawn = [
-        chart(Series([(0.0, at)], (0.0, 1.0), "text", str, levels, steps=True), 60, 5, UNICODE)
+        chart(Series([(0.0, at)], (0.0, 1.0), "text", str, levels, steps=True), 5, Drawing(0.0, width=60))
         for at in (1.0, 1.1)
     ]
     assert drawn[0] != drawn[1]
@@ -138,12 +140,15 @@ def test_a_score_that_equals_a_cut_is_drawn_on_its_rule_and_a_better_one_above()
             drawn = Series(
                 [(0.0, cut), (1.0, cut)], (0.0, 1.0), "text", "{:.2f}".format, levels, numbered=True
             )
-            lines = ["".join(text for text, _ in line) for line in chart(drawn, 60, height, UNICODE)]
+            lines = [
+                "".join(text for text, _ in line) for line in chart(drawn, height, Drawing(0.0, width=60))
+            ]
             on = next(line for line in lines if f"{cut:.2f}" in line)
             assert set(on.partition("\N{BOX DRAWINGS LIGHT VERTICAL AND LEFT}")[2]) == {
                 "\N{BRAILLE PATTERN DOTS-25}"
             }
             above = replace(drawn, points=[(0.0, (cut + other) / 2)] * 2)
             assert not any(
-                "\N{BRAILLE PATTERN DOTS-25}" in line for line in map(str, chart(above, 60, 12, UNICODE))
+                "\N{BRAILLE PATTERN DOTS-25}" in line
+                for line in map(str, chart(above, 12, Drawing(0.0, width=60)))
             )
