@@ -1,8 +1,7 @@
-"""Mended defects of medical pictures: patients and equal pictures on both sides, labels told."""
+"""Mended defects of medical pictures: labels told, findings left out, studies that can be looked up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +12,6 @@ from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
-    assert_kept_together,
     from_answers,
     grade_in_both,
     mends,
@@ -22,65 +20,9 @@ from tests.competitions.mended.editions import (
 )
 from tests.competitions.prepared import prepared
 
-APTOS = "aptos2019-blindness-detection"
 MELANOMA = "siim-isic-melanoma-classification"
 RANZCR = "ranzcr-clip-catheter-line-classification"
 SPINE = "rsna-2022-cervical-spine-fracture-detection"
-
-
-def equal_pictures(folder: str, many: int) -> Callable[[Path], None]:
-    """A change of raw data after which several pictures in the folder have the same bytes."""
-
-    def change(raw: Path) -> None:
-        for number, picture in enumerate(sorted((raw / folder).iterdir())):
-            picture.write_bytes(b"picture %d" % (number % many))
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("competition_id", "raw_folder", "parts"),
-    [
-        pytest.param(
-            APTOS,
-            "train_images",
-            ("train_images", "test_images"),
-            marks=mends(APTOS, "equal-photographs-apart"),
-        ),
-        pytest.param(
-            MELANOMA,
-            "jpeg/train",
-            ("jpeg/train", "jpeg/test"),
-            marks=mends(MELANOMA, "patients-and-duplicates-apart"),
-        ),
-    ],
-)
-def test_equal_pictures_stay_on_one_side(
-    competition_id: str, raw_folder: str, parts: tuple[str, str], tmp_path: Path
-) -> None:
-    def pictures(edition: Edition) -> tuple[set[bytes], set[bytes]]:
-        folder = prepared_after(equal_pictures(raw_folder, 30), competition_id, edition, tmp_path)
-        train, test = (
-            {picture.read_bytes() for picture in (folder / "public" / part).iterdir()} for part in parts
-        )
-        return train, test
-
-    assert_kept_together(pictures)
-
-
-@mends(MELANOMA, "patients-and-duplicates-apart")
-def test_patients_with_several_lesions_stay_on_one_side(tmp_path: Path) -> None:
-    def share_patients(raw: Path) -> None:
-        lesions = pd.read_csv(raw / "train.csv")
-        lesions["patient_id"] = [f"IP_{number % 20}" for number in range(len(lesions))]
-        lesions.to_csv(raw / "train.csv", index=False)
-
-    def patients(edition: Edition) -> tuple[set[str], set[str]]:
-        public = prepared_after(share_patients, MELANOMA, edition, tmp_path) / "public"
-        train, test = (set(pd.read_csv(public / f"{part}.csv")["patient_id"]) for part in ("train", "test"))
-        return train, test
-
-    assert_kept_together(patients)
 
 
 @mends(MELANOMA, "labels-in-the-test-records")
@@ -96,18 +38,6 @@ def test_melanoma_records_that_tell_labels_are_left_out() -> None:
     public = prepared(MELANOMA, "corrected") / "public"
     assert not [path for path in public.rglob("*") if "tfrec" in path.name]
     assert not {"target", "diagnosis", "benign_malignant"} & set(pd.read_csv(public / "test.csv").columns)
-
-
-@mends(RANZCR, "patients-in-both-parts")
-def test_x_rayed_patients_stay_on_one_side() -> None:
-    def patients(edition: Edition) -> tuple[set[str], set[str]]:
-        train, test = (table(RANZCR, edition, name) for name in ("public/train.csv", "private/test.csv"))
-        rows.append(len(train) + len(test))
-        return set(train["PatientID"]), set(test["PatientID"])
-
-    rows: list[int] = []
-    assert_kept_together(patients)
-    assert rows[0] == rows[1]
 
 
 @mends(RANZCR, "two-findings-left-out")

@@ -1,4 +1,4 @@
-"""Mended defects of small competitions: passengers, comments, leaves and passages."""
+"""Mended defects of small competitions: comments, leaves and passages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
-    assert_kept_together,
     grade_in,
     grade_in_both,
     mends,
@@ -22,22 +21,9 @@ from tests.competitions.mended.editions import (
 )
 from tests.conformance.trees import VECTORS, Vector
 
-SPACESHIP = "spaceship-titanic"
 INSULTS = "detecting-insults-in-social-commentary"
 LEAF = "leaf-classification"
 SPOOKY = "spooky-author-identification"
-
-
-@mends(SPACESHIP, "travel-groups-apart")
-def test_travel_groups_stay_together() -> None:
-    def groups(edition: Edition) -> tuple[set[str], set[str]]:
-        train, test = (table(SPACESHIP, edition, f"public/{part}.csv") for part in ("train", "test"))
-        rows.append(len(train) + len(test))
-        return set(train["PassengerId"].str[:4]), set(test["PassengerId"].str[:4])
-
-    rows: list[int] = []
-    assert_kept_together(groups)
-    assert rows[0] == rows[1]
 
 
 @mends(INSULTS, "earlier-test-set-than-ranked")
