@@ -30,8 +30,8 @@ class SystemClock:
 
 
 def run_group_stamp(moment: float) -> str:
-    """Format a time as MLE-bench does in folder and report names: `2026-01-31T23-59-59-UTC`."""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H-%M-%S-UTC")
+    """Format a time as MLE-bench does in folder and report names: `2026-01-31T23-59-59-GMT` on Linux."""
+    return time.strftime("%Y-%m-%dT%H-%M-%S-%Z", time.gmtime(moment))
 
 
 def iso(moment: float) -> str:

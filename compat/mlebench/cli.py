@@ -6,11 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from mlebench.registry import registry
 from mlebench.utils import get_logger
-from mlebench_console.foundation.problems import DataProblem, Problem
+from mlebench_console.foundation.problems import Problem
 
 logger = get_logger(__name__)
 
@@ -37,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             logger.info(json.dumps(report.to_dict(), indent=4))
         if given.command == "dev" and given.dev_command == "download-leaderboard":
             return _download_leaderboard(given, leaderboard)
-    except (Problem, ValueError) as error:
+    except (Problem, ValueError, OSError, RuntimeError) as error:
         sys.stderr.write(f"error: {error}\n")
-        return error.exit_code if isinstance(error, Problem) else DataProblem.exit_code
+        return 1  # as an exception that ends Python does
     return 0
 
 
@@ -106,9 +107,11 @@ def _each(ids: Sequence[str]) -> list[str]:
 
 
 def _console(*arguments: str) -> int:
+    """Run a command of mlebench-console; what it prints goes to standard error, as MLE-bench's log does."""
     from mlebench_console.console.cli.program import run
 
-    return run(arguments)
+    with redirect_stdout(sys.stderr):
+        return 1 if run(arguments) else 0
 
 
 if __name__ == "__main__":

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlebench.registry import NO_LEADERBOARD, Competition
-from mlebench.utils import get_logger
+from mlebench.utils import authenticate_kaggle_api, get_logger
 from mlebench_console.competitions import registry as known
 from mlebench_console.engine import layout
 
@@ -14,6 +19,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 logger = get_logger(__name__)
+
+
+def create_prepared_dir(competition: Competition) -> None:
+    """Create the folders of a prepared dataset."""
+    competition.public_dir.mkdir(exist_ok=True, parents=True)
+    competition.private_dir.mkdir(exist_ok=True, parents=True)
 
 
 def is_dataset_prepared(competition: Competition, grading_only: bool = False) -> bool:
@@ -48,6 +59,81 @@ def download_and_prepare_dataset(
     code = run(["prepare", "-c", competition.id, "--data-dir", str(data_dir), *given])
     if code:
         raise RuntimeError(f"{competition.id} was not prepared (exit code {code})")
+
+
+def is_api_exception(exception: Exception) -> bool:
+    """Return whether Kaggle has answered with an error."""
+    import requests
+
+    return isinstance(exception, requests.HTTPError)
+
+
+def download_dataset(
+    competition_id: str, download_dir: Path, quiet: bool = False, force: bool = False
+) -> Path:
+    """Download a competition's data as one zip file, and return its path.
+
+    Raises:
+        PermissionError: Kaggle does not accept the credentials.
+        RuntimeError: it is not one zip file.
+    """
+    download_dir.mkdir(parents=True, exist_ok=True)
+    client = authenticate_kaggle_api()
+    client.competition_download_files(competition_id, path=str(download_dir), quiet=quiet, force=force)
+    zips = list(download_dir.glob("*.zip"))
+    if len(zips) != 1:
+        raise RuntimeError(f"Expected to download a single zip file, but found {len(zips)} zip files.")
+    return zips[0]
+
+
+def is_valid_prepare_fn(preparer_fn: Any) -> bool:
+    """Return whether a function has the parameters `raw`, `public` and `private`, in that order."""
+    try:
+        return list(inspect.signature(preparer_fn).parameters) == ["raw", "public", "private"]
+    except (TypeError, ValueError):
+        return False
+
+
+def get_last_modified(fpath: Path) -> datetime:
+    """Return when a file was last changed."""
+    return datetime.fromtimestamp(fpath.stat().st_mtime)
+
+
+def file_cache(fn: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """Keep, for this process, what a function of one path returns until the file changes.
+
+    Raises:
+        NotImplementedError: the function has other parameters.
+    """
+    kinds = [each.annotation for each in inspect.signature(fn).parameters.values()]
+    if kinds not in ([Path], ["Path"]):
+        raise NotImplementedError("Only functions with a single `Path` argument are supported.")
+    kept: dict[tuple[Path, datetime], Any] = {}
+
+    @functools.wraps(fn)
+    def wrapper(fpath: Path) -> Any:
+        key = (fpath, get_last_modified(fpath))
+        if key not in kept:
+            kept[key] = fn(fpath)
+        return kept[key]
+
+    return wrapper
+
+
+@file_cache
+def get_checksum(fpath: Path) -> str:
+    """Return the MD5 of a file."""
+    with fpath.open("rb") as stream:
+        return hashlib.file_digest(stream, "md5").hexdigest()
+
+
+def generate_checksums(
+    target_dir: Path, exts: Sequence[str] | None = None, exclude: Collection[Path] | None = None
+) -> dict[str, str]:
+    """Return the MD5 of the tables directly in a folder, or of the files with some endings, by name."""
+    endings = ("csv", "json", "jsonl", "parquet", "bson") if exts is None else exts
+    files = [path for ending in endings for path in target_dir.glob(f"*.{ending}") if path.is_file()]
+    return {path.name: get_checksum(path) for path in files if path not in (exclude or ())}
 
 
 def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:

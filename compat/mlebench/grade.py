@@ -55,6 +55,7 @@ def grade_jsonl(path_to_submissions: Path, output_dir: Path, registry: Registry 
         _require_prepared(registry.get_competition(competition_id))
     reports = grade_many(lines, data_dir=registry.get_data_dir())
     logger.info(json.dumps(counts_of(reports), indent=4))
+    output_dir.mkdir(exist_ok=True)  # not those above it, as in MLE-bench
     path = write_batch_report(reports, output_dir, time.time())
     logger.info(purple(f"Saved summary report to {path}"))
 

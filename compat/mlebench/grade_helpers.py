@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlebench.utils import get_logger
-from mlebench_console.competitions import registry
+from mlebench.utils import get_logger, import_fn
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from mlebench_console.competitions.medals import Thresholds
+    from mlebench_console.competitions.model import Competition
 
 logger = get_logger(__name__)
 
@@ -22,21 +25,53 @@ class InvalidSubmissionError(Exception):
     """A submission that can't be graded; the message is for its author."""
 
 
-@dataclass(frozen=True)
 class Grader:
-    """The grader of one competition, edition v1.
+    """A grader by the name of its metric and of its function, as MLE-bench's configurations have it."""
 
-    Attributes:
-        name: the name of its metric.
-        competition_id: its competition.
-        data_dir: the folder with its dataset.
-    """
+    def __init__(self, name: str, grade_fn: str) -> None:
+        """Import the function of a name such as `package.module:function`."""
+        self.name = name
+        self.grade_fn: Callable[[pd.DataFrame, Any], float] = import_fn(grade_fn)
 
-    name: str
-    competition_id: str
-    data_dir: Path
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Grader:
+        """Return the grader of a configuration."""
+        return Grader(**data)
 
-    def grade_fn(self, submission: pd.DataFrame, answers: Any) -> float:
+    def __call__(self, submission: pd.DataFrame, answers: Any) -> float | None:
+        """Score a table against answers, rounded to five decimals; None for one that can't be scored."""
+        try:
+            score = self.grade_fn(submission, answers)
+        except InvalidSubmissionError as error:
+            logger.warning(f"Invalid submission: {error}")
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever a grader raises is its verdict, as in MLE-bench
+            logger.error(f"Unexpected error during grading: {error}")
+            return None
+        return round(score, 5)
+
+    def is_lower_better(self, leaderboard: pd.DataFrame) -> bool:
+        """Return whether lower scores are better, by the first and last score of a leaderboard."""
+        scores = leaderboard["score"]
+        return bool(scores.iloc[0] < scores.iloc[-1])
+
+    def rank_score(self, score: float | None, leaderboard: pd.DataFrame) -> dict[str, Any]:
+        """Return the medals of a score, and their cut-offs on a leaderboard."""
+        from mlebench_console.engine.datasets.facts import thresholds_of
+
+        return _ranked(score, thresholds_of(self.name, leaderboard["score"].tolist()))
+
+
+class OwnGrader(Grader):
+    """The grader of a competition of mlebench-console, edition v1."""
+
+    def __init__(self, competition: Competition, data_dir: Path) -> None:
+        self.name = competition.grader_name
+        self._competition = competition
+        self._data_dir = data_dir
+        self.grade_fn = self._grade
+
+    def _grade(self, submission: pd.DataFrame, answers: Any) -> float:
         """Score a table against answers, in a process with limits.
 
         Raises:
@@ -46,43 +81,39 @@ class Grader:
 
         with tempfile.TemporaryDirectory(prefix="mlebench-") as folder:
             handed_in = Path(folder, "submission.csv")
-            submission.to_csv(handed_in, index=False)
+            # With a mark of its own in front, one that is left in the header is read as it is here.
+            submission.to_csv(handed_in, index=False, encoding="utf-8-sig")
             report = grade_submission(
                 handed_in,
-                self.competition_id,
-                data_dir=self.data_dir,
+                self._competition.id,
+                data_dir=self._data_dir,
                 answers=_written(answers, Path(folder)),
             )
         if report.score is None:
             raise InvalidSubmissionError(report.message or report.outcome)
         return report.score
 
-    def __call__(self, submission: pd.DataFrame, answers: Any) -> float | None:
-        """Score a table against answers; None for one that can't be scored."""
-        try:
-            return self.grade_fn(submission, answers)
-        except InvalidSubmissionError as error:
-            logger.warning(f"Invalid submission: {error}")
-            return None
-
     def is_lower_better(self, leaderboard: pd.DataFrame) -> bool:  # noqa: ARG002  # MLE-bench's signature
         """Return whether lower scores are better; known without a leaderboard."""
-        return registry.get(self.competition_id).thresholds.is_lower_better
+        return self._competition.thresholds.is_lower_better
 
     def rank_score(self, score: float | None, leaderboard: pd.DataFrame) -> dict[str, Any]:  # noqa: ARG002  # likewise
         """Return the medals of a score, and the cut-offs, which are known without a leaderboard."""
-        cut = registry.get(self.competition_id).thresholds
-        medal = cut.medal(score)
-        return {
-            "gold_medal": medal == "gold",
-            "silver_medal": medal == "silver",
-            "bronze_medal": medal == "bronze",
-            "above_median": cut.above_median(score),
-            "gold_threshold": cut.gold,
-            "silver_threshold": cut.silver,
-            "bronze_threshold": cut.bronze,
-            "median_threshold": cut.median,
-        }
+        return _ranked(score, self._competition.thresholds)
+
+
+def _ranked(score: float | None, cut: Thresholds) -> dict[str, Any]:
+    medal = cut.medal(score)
+    return {
+        "gold_medal": medal == "gold",
+        "silver_medal": medal == "silver",
+        "bronze_medal": medal == "bronze",
+        "above_median": cut.above_median(score),
+        "gold_threshold": cut.gold,
+        "silver_threshold": cut.silver,
+        "bronze_threshold": cut.bronze,
+        "median_threshold": cut.median,
+    }
 
 
 def _written(answers: Any, folder: Path) -> Path:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
-from mlebench.grade_helpers import Grader
+import platformdirs
+
+from mlebench.grade_helpers import Grader, OwnGrader
+from mlebench.utils import get_logger
 from mlebench_console import competitions
 from mlebench_console.competitions import descriptions, leaderboards, model
 from mlebench_console.competitions import registry as known
 from mlebench_console.competitions.task import Preparation
 from mlebench_console.engine.layout import dataset_folder
 from mlebench_console.engine.places import find_places
+from mlebench_console.foundation.files import write_text
 
+logger = get_logger(__name__)
+DEFAULT_DATA_DIR = find_places().data_dir.resolve()
 NO_LEADERBOARD = Path(__file__).parent / "no_leaderboard.csv"
 """An empty table with a leaderboard's column, where only the cut-offs are known."""
 
@@ -38,13 +45,26 @@ class Competition:
     checksums: Path
     leaderboard: Path
 
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Competition:
+        """Return a competition of a configuration, whose grader is one too.
+
+        Raises:
+            ValueError: a key is missing.
+        """
+        try:
+            values = {each.name: data[each.name] for each in fields(Competition)}
+        except KeyError as error:
+            raise ValueError(f"Missing key {error} in competition config!") from error
+        return Competition(**values | {"grader": Grader.from_dict(data["grader"])})
+
 
 class Registry:
     """The competitions of one data directory."""
 
-    def __init__(self, data_dir: Path | None = None) -> None:
+    def __init__(self, data_dir: Path = DEFAULT_DATA_DIR) -> None:
         """Set the data directory; by default that of mlebench-console, which is also MLE-bench's."""
-        self._data_dir = (find_places().data_dir if data_dir is None else data_dir).resolve()
+        self._data_dir = data_dir.resolve()
 
     def get_competition(self, competition_id: str) -> Competition:
         """Return a competition.
@@ -59,7 +79,7 @@ class Registry:
             id=facts.id,
             name=facts.name,
             description=descriptions.description(facts, "v1"),
-            grader=Grader(facts.grader_name, facts.id, self._data_dir),
+            grader=OwnGrader(facts, self._data_dir),
             answers=folder.prepared / facts.answers,
             gold_submission=folder.prepared / (facts.files.gold_submission or facts.answers),
             sample_submission=folder.prepared / facts.sample_submission,
@@ -75,6 +95,14 @@ class Registry:
     def get_competitions_dir(self) -> Path:
         """Return the folder of the competitions' facts."""
         return Path(competitions.__path__[0])
+
+    def get_splits_dir(self) -> Path:
+        """Return a folder with a text file for each split, of one id a line."""
+        folder = Path(platformdirs.user_cache_path("mle-bench"), "splits")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, ids in known.splits().items():
+            write_text(folder / f"{name}.txt", "".join(f"{each}\n" for each in ids), durable=False)
+        return folder
 
     def get_data_dir(self) -> Path:
         """Return the data directory."""

@@ -90,5 +90,5 @@ def test_a_killed_holder_leaves_no_stale_lock(tmp_path: Path) -> None:
 
 
 def test_moments_are_written_as_mle_bench_writes_them() -> None:
-    assert run_group_stamp(0.0) == "1970-01-01T00-00-00-UTC"
+    assert run_group_stamp(0.0) == "1970-01-01T00-00-00-GMT"
     assert iso(0.0) == "1970-01-01T00:00:00+00:00"

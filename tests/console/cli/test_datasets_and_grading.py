@@ -144,7 +144,7 @@ def test_many_submissions_become_one_report_and_none_stops_another(
     done = cli("grade", "--submission", listed, "--output-dir", tmp_path / "out")
     assert done.code == 3
     assert "\nleaf-classification is not prepared" in done.err
-    (path,) = (tmp_path / "out").glob("*-UTC_grading_report.json")
+    (path,) = (tmp_path / "out").glob("*-GMT_grading_report.json")
     report = json.loads(path.read_text())
     counts = ("total_runs", "total_runs_with_submissions", "total_valid_submissions", "total_gold_medals")
     assert [report[count] for count in counts] == [4, 3, 1, 1]

@@ -62,7 +62,7 @@ def test_the_report_counts_and_is_named_as_mle_bench_does(tmp_path: Path) -> Non
 
     reports = [grade_submission(path, ID, data_dir=folder.parent.parent) for path in paths]
     path = write_batch_report(reports, tmp_path / "out", 1_700_000_000)
-    assert path.name == "2023-11-14T22-13-20-UTC_grading_report.json"
+    assert path.name == "2023-11-14T22-13-20-GMT_grading_report.json"
     values = json.loads(path.read_text())
     assert list(values) == [
         "total_runs",
@@ -133,8 +133,8 @@ def test_our_own_fields_stand_behind_mle_benchs_and_tell_no_traceback(tmp_path: 
 def test_a_report_never_replaces_an_older_one(tmp_path: Path) -> None:
     first = write_batch_report((), tmp_path, 0.0)
     second = write_batch_report((), tmp_path, 0.0)
-    assert first.name == f"1970-01-01T00-00-00-UTC{REPORT_SUFFIX}"
-    assert second.name == f"1970-01-01T00-00-01-UTC{REPORT_SUFFIX}"
+    assert first.name == f"1970-01-01T00-00-00-GMT{REPORT_SUFFIX}"
+    assert second.name == f"1970-01-01T00-00-01-GMT{REPORT_SUFFIX}"
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:

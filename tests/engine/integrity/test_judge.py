@@ -525,8 +525,8 @@ def test_the_table_and_summary_of_mlebenchs_detector_are_written(
     later = replace(guilty, run=replace(guilty.run, id=99, seed=guilty.run.seed + 1), submissions=())
     known = {guilty.run.id: RunIntegrity(guilty.run.id, results, ()), 99: RunIntegrity(99, (), ())}
     table, summary = write_mlebench_format(tmp_path / "out", [later, guilty], known, QUESTIONS, 0.0)
-    assert table.name == "analysis_1970-01-01T00-00-00-UTC.csv"
-    assert summary.name == "analysis_summary_1970-01-01T00-00-00-UTC.json"
+    assert table.name == "analysis_1970-01-01T00-00-00-GMT.csv"
+    assert summary.name == "analysis_summary_1970-01-01T00-00-00-GMT.json"
     import pandas as pd
 
     read = pd.read_csv(table)

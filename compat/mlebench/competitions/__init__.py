@@ -1,0 +1,1 @@
+"""The helpers of MLE-bench's own competitions."""
