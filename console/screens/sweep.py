@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -63,6 +63,10 @@ if TYPE_CHECKING:
     from mlebench_console.state.database import Database
 
 
+# Runs by the keys of their lines and their columns.
+_Cells = dict[tuple[Hashable, int], RunRow]
+
+
 class SweepScreen(DetailedScreen, MarkedScreen[int]):
     """A matrix (or a table) of runs with a cursor, marks and a filter; a pane shows the run under the cursor."""
 
@@ -81,7 +85,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         # Whether competitions are drawn in blocks beside one another; None: only if all fit that way alone.
         self._wants_dense: bool | None = None
         # The runs by the lines and columns of the cursor.
-        self._run_ids: dict[tuple[Hashable, int], int] = {}
+        self._cells: _Cells = {}
         self._is_dense = False
         self._cursor_wanted: int | None = None
         # The order of each view, by whether that is the table.
@@ -188,7 +192,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
                 sorting=self._sorting,
                 mark=lambda row: row.run.id in self.marks,
             )
-            self._run_ids = {(row.run.id, 0): row.run.id for row in found}
+            self._cells = {(row.run.id, 0): row for row in found}
             shown.show([table.line(row, key=RUN.key(row)) for row in found], heading=table.heading())
         else:
             if self._cursor_wanted is None:
@@ -451,11 +455,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def _matrix(self, board: SweepBoard) -> list[Line]:
         """Return the competitions by split with their seeds side by side; only runs that pass the filter are drawn."""
-        chosen, drawing, size = (
-            self._filter,
-            self.app.drawing,
-            Size(self.line_list.line_width, self.rows_of_list),
-        )
+        chosen, drawing = self._filter, self.app.drawing
+        size = Size(self.line_list.line_width, self.rows_of_list)
         passing = {row.run.id for row in board.runs if chosen.accepts(row, drawing)}
 
         def has_shown(row: CompetitionRow) -> bool:
@@ -469,16 +470,15 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         dense = _Dense(groups, board.sweep.spec.seeds, size, drawing)
         self._is_dense = dense.shows_all and not fits if self._wants_dense is None else self._wants_dense
         if self._is_dense:
-            lines, self._run_ids = dense.lines(passing, self.marks)
+            lines, self._cells = dense.lines(passing, self.marks)
             return lines
-        cells = {
+        self._cells = {
             (row.competition_id, place): each
             for row in shown
             for place, each in enumerate(row.runs)
             if each is not None and each.run.id in passing
         }
-        self._run_ids = {key: each.run.id for key, each in cells.items()}
-        columns = _matrix_columns(board, cells, self.marks, with_nodes=size.width >= _WITH_NODES)
+        columns = _matrix_columns(board, self._cells, self.marks, with_nodes=size.width >= _WITH_NODES)
         table = Table(columns, shown, size.width, drawing, sorting=self._sorting)
         lines = []
         for group, rows in groups:
@@ -520,16 +520,13 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         wanted, self._cursor_wanted = self._cursor_wanted, None
         if wanted is None or wanted == self.cursor_key():
             return
-        place = next((place for place, run_id in self._run_ids.items() if run_id == wanted), None)
+        place = next((place for place, row in self._cells.items() if row.run.id == wanted), None)
         if place is not None:
             self.line_list.put_cursor(*place)
 
     def _row(self) -> RunRow | None:
         """Return the run under the cursor."""
-        shown = self.line_list
-        run_id = self._run_ids.get((shown.key, shown.column))
-        known = self._board.runs if self._board is not None else ()
-        return next((row for row in known if row.run.id == run_id), None)
+        return self._cells.get((self.line_list.key, self.line_list.column))
 
     def _shown(self) -> list[RunRow]:
         """Return the runs that pass the filter, in the order shown."""
@@ -700,7 +697,7 @@ def _counts(board: SweepBoard, words: tuple[str, ...], drawing: Drawing) -> Piec
 
 
 def _matrix_columns(
-    board: SweepBoard, cells: Mapping[tuple[str, int], RunRow], marks: Marks[int], *, with_nodes: bool
+    board: SweepBoard, cells: _Cells, marks: Marks[int], *, with_nodes: bool
 ) -> list[NounField[CompetitionRow]]:
     """Return the columns of the matrix: competition, seeds with the runs of their cells, and results."""
 
@@ -822,11 +819,9 @@ class _Dense:
         self._names = distinct_names(names, self._name_width, drawing.signs.ellipsis)
         self.shows_all = needed <= most and self._name_width >= min(longest, _DENSE_NAME)
 
-    def lines(
-        self, passing: Collection[int], marks: Marks[int]
-    ) -> tuple[list[Line], dict[tuple[Hashable, int], int]]:
+    def lines(self, passing: Collection[int], marks: Marks[int]) -> tuple[list[Line], _Cells]:
         """Return the lines, and the runs by the lines' keys and columns."""
-        run_ids: dict[tuple[Hashable, int], int] = {}
+        runs: _Cells = {}
         lines: list[Line] = []
         for beside in zip_longest(*self._blocks):
             key = tuple(each.competition_id for each in beside if isinstance(each, CompetitionRow))
@@ -845,13 +840,13 @@ class _Dense:
                 for row in each.runs:
                     at, is_shown = width_of(pieces), row is not None and row.run.id in passing
                     if row is not None and is_shown:
-                        run_ids[key, len(cells)] = row.run.id
+                        runs[key, len(cells)] = row
                         pieces += _dense_cell(row, self._drawing, marked=row.run.id in marks)
                     else:
                         pieces.append((" " * _DENSE_SEED, "text"))
                     cells.append(ColumnSpan(at, at + _DENSE_SEED, selectable=is_shown, name=begin))
             lines.append(Line(tuple(pieces), key or None, tuple(cells), selectable=bool(key)))
-        return lines, run_ids
+        return lines, runs
 
     def _heading(self, entry: tuple[SplitGroup, bool] | None) -> Pieces:
         """Return the heading of a group: split, results if there is room, and the numbers of the seeds."""
