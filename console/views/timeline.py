@@ -118,7 +118,7 @@ def first_choice(found: Timeline) -> Bar | None:
 
 def lane_of(found: Timeline, chosen: Bar) -> int:
     """Return the index of an attempt's lane."""
-    return next(place for place, lane in enumerate(found.lanes) if _place(lane, chosen) is not None)
+    return next(place for place, lane in enumerate(found.lanes) if chosen in lane.bars)
 
 
 def same_bar(found: Timeline, chosen: Bar | None) -> Bar | None:
@@ -131,9 +131,8 @@ def same_bar(found: Timeline, chosen: Bar | None) -> Bar | None:
 
 def beside(found: Timeline, chosen: Bar, step: int) -> Bar:
     """Return the attempt before or after another one on its lane; the same one at the ends."""
-    lane = found.lanes[lane_of(found, chosen)]
-    place = (_place(lane, chosen) or 0) + step
-    return lane.bars[min(max(place, 0), len(lane.bars) - 1)]
+    bars = found.lanes[lane_of(found, chosen)].bars
+    return bars[min(max(bars.index(chosen) + step, 0), len(bars) - 1)]
 
 
 def across(found: Timeline, chosen: Bar, step: int, around: float) -> Bar:
@@ -158,8 +157,3 @@ def next_failed(found: Timeline, chosen: Bar | None) -> Bar | None:
         return None
     after = failed.index(chosen) + 1 if chosen in failed else 0
     return failed[after % len(failed)]
-
-
-def _place(lane: Lane, chosen: Bar) -> int | None:
-    key = (chosen.run_id, chosen.attempt)
-    return next((at for at, bar in enumerate(lane.bars) if (bar.run_id, bar.attempt) == key), None)

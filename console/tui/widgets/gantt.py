@@ -231,7 +231,7 @@ class Gantt:
             if last < 0 or first >= room:
                 continue
             start = max(first, used, 0)
-            is_chosen = chosen is not None and (bar.run_id, bar.attempt) == (chosen.run_id, chosen.attempt)
+            is_chosen = bar == chosen
             if is_chosen:
                 named, role = bar, "strong"
             if start >= room or (start > first and start >= last > 0 and used):
