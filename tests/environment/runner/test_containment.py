@@ -57,9 +57,10 @@ time.sleep(60)
 """
 FIRST_THREAD_ENDED = """
 import ctypes, os, threading, time
-held = b"x" * (400 << 20)
 def go_on():
-    time.sleep(5)
+    time.sleep(1)
+    held = b"x" * (400 << 20)
+    time.sleep(4)
     print("4 live, of 100 MB each", flush=True)
     os._exit(0)
 threading.Thread(target=go_on).start()
