@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
@@ -129,6 +131,26 @@ def make_own(folder: Path) -> None:
         )
     if found.st_mode & 0o077:
         folder.chmod(0o700)
+
+
+def own_folder_in(base: Path, name: str) -> Path:
+    """Return the folder with a name in one that is writable for everybody, that only this user can access.
+
+    Where others have taken the name, so that this user's programs fail, it gets an ending that nobody can foresee.
+
+    Raises:
+        OSError: it can't be created.
+    """
+    for place in (base / name, *sorted(base.glob(f"{name}.*"))):
+        with suppress(OSError):
+            found = place.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+                return place
+    try:
+        make_own(base / name)
+    except (EnvironmentProblem, FileExistsError):
+        return Path(tempfile.mkdtemp(prefix=f"{name}.", dir=base))
+    return base / name
 
 
 def make_writable(folder: Path) -> None:

@@ -194,15 +194,10 @@ def _look_through(secrets: Sequence[str]) -> Iterator[str]:
 
 
 def _leave_readable(top: Path) -> Iterator[str]:
-    """Set modes with which the owner on the host can read and remove the agent's files."""
+    """Set modes with which the owner on the host can read and remove the agent's files, and nobody becomes another."""
     problems: list[str] = []
     for entry in trees.walk(top, lambda place, error: problems.append(f"{place!r}: {error.strerror}")):
-        mode = entry.status.st_mode
-        new_mode = stat.S_IMODE(mode) | (_ENTERED if stat.S_ISDIR(mode) else _READABLE)
-        if new_mode != stat.S_IMODE(mode) and (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-            # Files of other users can't be changed.
-            with suppress(PermissionError, FileNotFoundError):
-                os.chmod(entry.name, new_mode, dir_fd=entry.folder)
+        trees.drop_rights(entry, _ENTERED if stat.S_ISDIR(entry.status.st_mode) else _READABLE)
     yield from problems
 
 

@@ -9,10 +9,12 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_RUNS_AS_OWNER = stat.S_ISUID | stat.S_ISGID
 _READABLE = stat.S_IRUSR | stat.S_IXUSR
 # So many folders above the current one stay open. Others are opened again as `..`, which leads elsewhere if a folder
 # was moved meanwhile: then the walk continues from the deepest one that is open.
@@ -155,6 +157,19 @@ def removing_tree(path: Path) -> Generator[None, None, list[str]]:
             yield
     remove(path, None, path.name, root.st_mode)
     return left
+
+
+def drop_rights(entry: TreeEntry, wanted: int = 0) -> None:
+    """Remove the bits by which a program runs as its file's owner or group, and set others, where that is possible.
+
+    Nobody may be changing the tree any more.
+    """
+    mode = stat.S_IMODE(entry.status.st_mode)
+    new_mode = (mode & ~_RUNS_AS_OWNER) | wanted
+    if new_mode != mode and (stat.S_ISDIR(entry.status.st_mode) or stat.S_ISREG(entry.status.st_mode)):
+        # Files of other users can't be changed.
+        with suppress(PermissionError, FileNotFoundError):
+            os.chmod(entry.name, new_mode, dir_fd=entry.folder)
 
 
 def open_file(entry: TreeEntry) -> int:

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from mlebench_console.environment.container import output
+from mlebench_console.environment.container import output, trees
 from mlebench_console.environment.container.output import (
     Ending,
     HostProblem,
@@ -385,7 +385,7 @@ class RunnerAttempt:
 
     def _is_removed(self) -> bool:
         """Continue removing what only served the run, for a moment, since the other attempts wait meanwhile."""
-        removal = self._removal or self._sandbox.removing()
+        removal = self._removal or self._tidying()
         self._removal = None  # after a failure it starts again
         give_up = time.monotonic() + _TURN_SECONDS
         try:
@@ -398,6 +398,15 @@ class RunnerAttempt:
             return True
         self._removal = removal
         return False
+
+    def _tidying(self) -> Generator[None, None, list[str]]:
+        """Remove in steps what only served the run; programs among the agent's files run as nobody else from now on."""
+        for name in (protocol.CODE, protocol.LOGS, protocol.SUBMISSION):
+            # What can't be read was named by the search for secrets; no other user can enter the attempt.
+            for entry in trees.walk(self.folder / name, lambda _place, _error: None):
+                trees.drop_rights(entry)
+                yield
+        return (yield from self._sandbox.removing())
 
     def give_up(self, problem: str) -> bool:
         """End an attempt that can't be supervised as lost, unless its agent may live, and return whether it has ended.

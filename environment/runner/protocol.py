@@ -518,9 +518,10 @@ def prepared_data(attempt: Path, order: Order) -> Path:
 
 
 def make_folders(attempt: Path) -> None:
-    """Create the folders that an attempt has from its beginning."""
+    """Create the folders that an attempt has from its beginning, which no other user can enter."""
+    attempt.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in (SUBMISSION, LOGS, CODE, SNAPSHOTS, OUTPUT):
-        (attempt / name).mkdir(parents=True, exist_ok=True)
+        (attempt / name).mkdir(exist_ok=True)
 
 
 def needs_runner(state_dir: Path) -> bool:

@@ -141,7 +141,6 @@ def discard_orphans() -> None:
     """Remove the secrets of attempts that have ended, or whose state was removed, so that no kill keeps them forever.
 
     Raises:
-        EnvironmentProblem: the folder in memory belongs to another user.
         OSError: something in it can't be removed.
     """
     for job in memory_folder().glob(f"*{_JOB}"):
@@ -200,10 +199,8 @@ def memory_folder() -> Path:
     """Return the folder in memory that only this user can access.
 
     Raises:
-        EnvironmentProblem: it belongs to another user.
+        OSError: it can't be created.
     """
     memory = Path("/dev/shm")  # noqa: S108 - shared memory: it never reaches a disk
     base = memory if memory.is_dir() else Path(tempfile.gettempdir())
-    folder = base / f"mlebench-console-{os.getuid()}"
-    folders.make_own(folder)
-    return folder
+    return folders.own_folder_in(base, f"mlebench-console-{os.getuid()}")

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.environment.container import trees
-from mlebench_console.foundation.folders import content_digest, copy_read_only, make_private, make_writable
+from mlebench_console.foundation.folders import (
+    content_digest,
+    copy_read_only,
+    make_private,
+    make_writable,
+    own_folder_in,
+)
 from mlebench_console.foundation.problems import DataProblem
 
 
@@ -101,3 +107,25 @@ def test_a_folder_in_which_everybody_may_write_stays_open(tmp_path: Path) -> Non
     tmp_path.chmod(0o1777)
     make_private(tmp_path)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
+
+
+@pytest.mark.parametrize("squatter", ["nobody", "folder", "pipe", "link to nowhere", "link"])
+def test_who_takes_the_name_of_a_folder_keeps_nobody_from_having_one(tmp_path: Path, squatter: str) -> None:
+    """As any user of a host can in /dev/shm; all programs of the other find the same folder then."""
+    name, elsewhere = tmp_path / "mine", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if squatter == "folder":
+        name.mkdir()
+        name.chmod(0o777)
+    elif squatter == "pipe":
+        os.mkfifo(name)
+    elif squatter != "nobody":
+        name.symlink_to(elsewhere if squatter == "link" else tmp_path / "nowhere")
+    found = own_folder_in(tmp_path, "mine")
+    assert (found == name) == (squatter == "nobody")
+    assert stat.S_IMODE(found.lstat().st_mode) == 0o700 and stat.S_ISDIR(found.lstat().st_mode)
+    assert own_folder_in(tmp_path, "mine") == found
+    if squatter in ("pipe", "link"):
+        name.unlink()  # which is no reason to look elsewhere for what was left there
+        assert own_folder_in(tmp_path, "mine") == found
+    assert not any(elsewhere.iterdir())

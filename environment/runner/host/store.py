@@ -62,13 +62,8 @@ def make_store(folder: Path) -> Path:
 
 
 def store_of_node(scratch: Path) -> Path:
-    """Make the folder of the store that all jobs of this user share on a node.
-
-    Raises:
-        EnvironmentProblem: it belongs to another user.
-    """
-    folders.make_own(scratch / f"mlebench-{os.getuid()}")
-    return make_store(scratch / f"mlebench-{os.getuid()}" / "store")
+    """Make the folder of the store that all jobs of this user share on a node."""
+    return make_store(folders.own_folder_in(scratch, f"mlebench-{os.getuid()}") / "store")
 
 
 class Copy:
