@@ -96,6 +96,7 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"container: {folder / output.CLAIM} exists: the agent has run before\n")
         return _EXIT_CLAIMED
     try:
+        given = dict(os.environ)
         variables, secrets = _take_launch(options.launch) if options.launch else ({}, ())
         become = _prepare(options, variables)
         _close_to_agent(folder, become)
@@ -119,15 +120,21 @@ def run(options: argparse.Namespace) -> int:
     ending = warden.watch()
     # Written first: an agent can make the rest take long, and it may be cut short.
     output.write_when_there_is_room(folder / output.ENDING, ending)
-    output.write_when_there_is_room(folder / output.TIDIED, _tidy(become, secrets))
+    output.write_when_there_is_room(folder / output.TIDIED, _tidy(become, given, secrets))
     return shell_code(ending)
 
 
 def _prepare(options: argparse.Namespace, variables: Mapping[str, str]) -> Callable[[], None]:
-    """Set up the environment that an agent expects, and return a function that makes a process the agent's."""
+    """Set up the environment that an agent expects, and return a function that makes a process the agent's.
+
+    Its variables take effect in programs that are started from now on, of which there are the agent's only.
+    """
     user = pwd.getpwnam(options.user)
-    os.environ.update({"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, **variables})
     home = Path(os.environ.get("AGENT_DIR", "/home/agent"))
+    os.environ.update({"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name})
+    for name in [name for name in os.environ if name.startswith(output.FOR_AGENT)]:
+        os.environ[name.removeprefix(output.FOR_AGENT)] = os.environ.pop(name)
+    os.environ.update(variables)
     home.mkdir(parents=True, exist_ok=True)
     for folder in {home, *options.open}:
         _open_to_all(folder)
@@ -180,17 +187,17 @@ def _close_to_agent(folder: Path, become: Callable[[], None]) -> None:
         raise OSError(errno.EPERM, f"its user can reach {folder}, where its ending is recorded")
 
 
-def _tidy(become: Callable[[], None], secrets: Sequence[str]) -> Tidied:
+def _tidy(become: Callable[[], None], given: Mapping[str, str], secrets: Sequence[str]) -> Tidied:
     """Prepare the agent's files for collection: readable by their owner on the host, and without secrets."""
-    problems = _as_user(become, lambda: _look_through(secrets), output.TIDY_SECONDS)
+    problems = _as_user(become, lambda: _look_through(given, secrets), output.TIDY_SECONDS)
     return Tidied(tuple(redacted_text(problem, secrets) for problem in problems[: output.MOST_PROBLEMS]))
 
 
-def _look_through(secrets: Sequence[str]) -> Iterator[str]:
+def _look_through(given: Mapping[str, str], secrets: Sequence[str]) -> Iterator[str]:
     for name in _OWN_FOLDERS:
-        yield from _leave_readable(Path(os.environ.get(name, "/nowhere")))
+        yield from _leave_readable(Path(given.get(name, "/nowhere")))
     for name in _REDACTED_FOLDERS:
-        yield from redact_files(Path(os.environ.get(name, "/nowhere")), secrets)
+        yield from redact_files(Path(given.get(name, "/nowhere")), secrets)
 
 
 def _leave_readable(top: Path) -> Iterator[str]:

@@ -19,6 +19,8 @@ LOG = "run.log"
 ENDING = "warden.json"
 TIDIED = "tidied.json"
 
+# What the names of the agent's variables begin with in its main process, which they must not affect.
+FOR_AGENT = "MLEBENCH_FOR_AGENT_"
 # Of a container, in version 2 and in version 1 of control groups.
 OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 MOST_PROBLEMS = 20

@@ -13,7 +13,7 @@ import pytest
 
 from mlebench_console.engine.images import connect
 from mlebench_console.engine.runs.failures import last_lines
-from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.output import FOR_AGENT, Ending
 from mlebench_console.environment.container.run_log import CUT_MARK
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state.lifecycle import FailureClass, Outcome
@@ -91,6 +91,33 @@ def test_an_agent_in_a_container_sees_no_answers_not_even_as_root_and_has_no_rig
         agent, ["/home/validate_submission.sh", "/home/submission/submission.csv"], user="0"
     )
     assert set(json.loads(client.exec_start(begun["Id"]))) == {"result"}
+
+
+def test_variables_of_a_definition_reach_the_agent_and_not_the_root_that_starts_it(
+    docker: DockerHarness,
+) -> None:
+    """`LD_PRELOAD` would run as root in the main process, and could forge the log and the ending."""
+    script = f'env > "$LOGS_DIR/variables"; {WAIT_FOR_GO}'
+    docker.agent("loader", script)
+    config = docker.agents_dir / PROBE / "config.yaml"
+    config.write_text(
+        config.read_text() + "    LD_PRELOAD: /home/code/evil.so\n    PATH: /own:/usr/bin:/bin\n"
+    )
+    docker.start()
+    docker.launch("loader")
+    (run,) = docker.until_started()
+    container = docker.container_of(run)["Id"]
+    main = connect().inspect_container(container)["State"]["Pid"]
+    of_main = Path(f"/proc/{main}/environ").read_bytes().decode().split("\0")
+    assert not [
+        line for line in of_main if line.startswith(("LD_", "GLIBC_", "PYTHON")) and line.partition("=")[2]
+    ]
+    assert "evil.so" not in Path(f"/proc/{main}/maps").read_text()
+    docker.go(run)
+    docker.ended()
+    of_agent = (docker.folder(run) / protocol.LOGS / "variables").read_text().splitlines()
+    assert {"LD_PRELOAD=/home/code/evil.so", "PATH=/own:/usr/bin:/bin"} <= set(of_agent)
+    assert not any(line.startswith(FOR_AGENT) for line in of_agent)
 
 
 def holding_the_secret() -> list[Path]:

@@ -7,11 +7,12 @@ import os
 import shlex
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlebench_console.environment.container.output import FOR_AGENT
 from mlebench_console.environment.runner import layout, protocol
 from mlebench_console.environment.runner.docker.plans import READY, ContainerPlan
 from mlebench_console.foundation.problems import EnvironmentProblem
@@ -132,8 +133,24 @@ def build_command(names: Iterable[str], agents_dir: str = "") -> str:
     return f"mlebench-console images build {' '.join(names)}{where}"
 
 
-def _required_image(client: APIClient, plan: ContainerPlan) -> str:
-    """Return the digest of a plan's image, so that this image runs even if its name is reassigned meanwhile.
+def _environment(plan: ContainerPlan, of_image: Sequence[str]) -> dict[str, str | None]:
+    """Return a container's variables; where an agent will run, its own and its image's reach its processes alone.
+
+    The main process is root there, and a loader runs what some variables name. None removes what the image sets.
+    """
+    if plan.agent_variables is None:
+        return dict(plan.environment)
+    image = dict(variable.partition("=")[::2] for variable in of_image)
+    hidden = {name: value for name, value in image.items() if name not in dict(plan.environment)}
+    hidden |= dict(plan.agent_variables)
+    # Programs that are started in the container from outside are found by its PATH.
+    removed = dict.fromkeys(image.keys() - {"PATH"})
+    given = {f"{FOR_AGENT}{name}": value for name, value in hidden.items()}
+    return {**removed, **dict(plan.environment), **given}
+
+
+def _required_image(client: APIClient, plan: ContainerPlan) -> tuple[str, Sequence[str]]:
+    """Return the digest of a plan's image, so that this one runs even if its name is reassigned, and its variables.
 
     Raises:
         EnvironmentProblem: it does not exist, or was built from other files.
@@ -149,7 +166,7 @@ def _required_image(client: APIClient, plan: ContainerPlan) -> str:
     if any(labels.get(name) != value for name, value in plan.image_labels):
         what = f"the image {plan.image} was built from other files than the run's"
         raise EnvironmentProblem(what, "", build)
-    return str(found["Id"])
+    return str(found["Id"]), (found.get("Config") or {}).get("Env") or ()
 
 
 def create(client: APIClient, name: str, plan: ContainerPlan, labels: dict[str, str]) -> str:
@@ -166,7 +183,7 @@ def create(client: APIClient, name: str, plan: ContainerPlan, labels: dict[str, 
     config = host_config(client, plan)
     if plan.disk_bytes is not None and _may_have_quotas(client):
         config["StorageOpt"] = {"size": str(plan.disk_bytes)}
-    image = _required_image(client, plan)
+    image, of_image = _required_image(client, plan)
     while True:
         try:
             made = client.create_container(
@@ -177,7 +194,7 @@ def create(client: APIClient, name: str, plan: ContainerPlan, labels: dict[str, 
                 tty=plan.terminal,
                 name=name,
                 user=plan.user,
-                environment=dict(plan.environment),
+                environment=_environment(plan, of_image),
                 labels=labels,
                 host_config=config,
             )

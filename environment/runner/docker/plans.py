@@ -64,6 +64,8 @@ class ContainerPlan:
         entrypoint: replaces that of the image; empty to keep that.
         is_shell: whether it is interactive.
         terminal: whether it has a terminal.
+        agent_variables: set by the main process for the agent alone; None where the container runs no agent. Then the
+            image's variables do not reach the main process either.
         options: further settings of the daemon, each a name and a JSON value.
         disk_bytes: the limit of its file system's size, where the daemon can enforce one.
     """
@@ -93,6 +95,7 @@ class ContainerPlan:
     entrypoint: tuple[str, ...] = ()
     is_shell: bool = False
     terminal: bool = False
+    agent_variables: tuple[tuple[str, str], ...] | None = None
 
     @property
     def on_outside_network(self) -> bool:
@@ -213,17 +216,17 @@ def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) ->
         *(["--privileged"] if order.privileged else []),
     ]
     here = layout.sandboxed()
-    own = () if launch else order.variables
-    environment = layout.variables_in_an_image(
-        order, here, own, port=layout.SANDBOX_PORT, model_port=layout.MODEL_PORT
+    given, usual = (
+        layout.variables_in_an_image(order, here, own, port=layout.SANDBOX_PORT, model_port=layout.MODEL_PORT)
+        for own in (() if launch else order.variables, ())
     )
-    layout.require_possible(environment)
+    layout.require_possible(given)
     return ContainerPlan(
         Role.AGENT,
         order.image,
         (*options, "--", *layout.start_command(order, here)),
         "0:0",
-        tuple(environment.items()),
+        tuple(usual.items()),
         (
             *layout.binds(attempt, order, here),
             Bind(attempt / protocol.OUTPUT, OUTPUT),
@@ -245,6 +248,7 @@ def _agent(attempt: Path, order: Order, validation: str, launch: Path | None) ->
         options=order.conditions.container_options,
         gpu_uuids=order.gpu_uuids,
         privileged=order.privileged,
+        agent_variables=tuple(sorted(given.items() - usual.items())),
     )
 
 

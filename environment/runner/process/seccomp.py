@@ -60,6 +60,8 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _IOCTL = (16, 29)
+_SOCKET = (41, 198)
+_VSOCK = 40  # AF_VSOCK: to the host of a virtual machine, whatever the network's namespace
 _NEW_NAMESPACES = 0x7E020000  # all CLONE_NEW* that clone takes
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX can inject terminal input
 
@@ -88,6 +90,8 @@ def filter_program(machine: str = os.uname().machine) -> bytes | None:
     program += [_step(_EQUAL, _CLONE3[column], jump_unless=1), unknown]
     program += [_step(_EQUAL, _CLONE[column], jump_unless=4), _step(_LOAD, _FIRST_ARGUMENT)]
     program += [_step(_ANY_BIT, _NEW_NAMESPACES, jump_unless=1), refuse, allow]
+    program += [_step(_EQUAL, _SOCKET[column], jump_unless=4), _step(_LOAD, _FIRST_ARGUMENT)]
+    program += [_step(_EQUAL, _VSOCK, jump_unless=1), refuse, allow]
     program += [_step(_EQUAL, _IOCTL[column], jump_unless=5), _step(_LOAD, _SECOND_ARGUMENT)]
     for request in _TERMINAL_INPUT:
         program += [_step(_EQUAL, request, jump_unless=1), refuse]

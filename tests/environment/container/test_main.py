@@ -180,3 +180,21 @@ def test_a_shell_takes_the_place_of_the_main_process_as_the_agents_user(place: P
     )
     assert done.stdout.split() == [USER, "CapBnd:", "0000000000000000", str(place / "home")]
     assert not (place / "own" / "output" / output.ENDING).exists()
+
+
+def test_variables_of_an_agent_take_effect_in_its_programs_alone(place: Path) -> None:
+    own = {
+        "OWN": "told",
+        "HOME": "/own",
+        "AGENT_DIR": str(place / "own"),
+        "LOGS_DIR": "/nowhere",
+        "LD_PRELOAD": "x.so",
+    }
+    env = environment(place) | {f"{output.FOR_AGENT}{name}": value for name, value in own.items()}
+    script = f'env > "$CODE_DIR/own"; echo {SECRET} > {place}/logs/file'
+    subprocess.run(command(place, script), env=env, check=True, capture_output=True, timeout=PATIENCE)
+    lines = (place / "code" / "own").read_text().splitlines()
+    assert {f"{name}={value}" for name, value in own.items()} <= set(lines)
+    assert not any(line.startswith(output.FOR_AGENT) for line in lines)
+    assert not (place / "own").stat().st_mode & 0o002  # it is the agent's folder by no word of its own
+    assert (place / "logs" / "file").read_text() == "[secret]\n"
