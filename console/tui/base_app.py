@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# The engine normally carries out a request this soon after its undo period has ended.
+_OVERDUE_SECONDS = 3.0
+
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
@@ -133,6 +136,11 @@ class BaseApp(TerminalApp):
     def is_host_known(self) -> bool:
         """Whether both the state and the engine have been looked at."""
         return self._is_engine_known and self.condition.health is not StateHealth.UNKNOWN
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the last undoable request should have been carried out by now, so that no engine is running."""
+        return self.now() - (self.waiting[-1].not_before or 0.0) > _OVERDUE_SECONDS
 
     def refuses(self) -> bool:
         """Return whether the console is read-only, and show a message if so."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.keys import key_to_character
 from textual.widgets import Input
 
 from mlebench_console.console import wording
-from mlebench_console.console.pieces import cut, foreign, spread, width_of
-from mlebench_console.console.roles import Piece, Pieces
+from mlebench_console.console.pieces import foreign, spread, width_of
+from mlebench_console.console.roles import Drawing, Piece, Pieces
 from mlebench_console.console.tui.keys import SCREENS, Context, Key
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.widgets.blocks import wrapped
@@ -22,8 +23,6 @@ from mlebench_console.foundation.text import plural
 if TYPE_CHECKING:
     from mlebench_console.foundation.problems import Problem
 
-# The engine normally carries out a request this soon after its undo period has ended.
-_OVERDUE_SECONDS = 3.0
 # From this width on titles of screens come before figures of the engine, at least those of so many screens.
 _TITLED_WIDTH, _FIRST_TITLES = 120, 6
 _UNDO = "app.undo"
@@ -31,36 +30,21 @@ _UNDO = "app.undo"
 _MOST_LINES = 2
 
 
-class _FrameLine(Painted):
-    """Lines that are as wide as the screen, also before the first layout."""
-
-    @property
-    def room(self) -> int:
-        """The number of cells."""
-        return self.screen.size.width
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether the last undoable request should have been carried out by now, so that no engine is running."""
-        app = self.app
-        return app.now() - (app.waiting[-1].not_before or 0.0) > _OVERDUE_SECONDS
-
-
-class TopLine(_FrameLine):
+class TopLine(Painted):
     """The screen's title, what needs a person, the engine's health and the time."""
 
     def renew(self, mode: str) -> None:
         """Show how things are now, on a numbered screen or one that belongs to it."""
-        self.show(self._line(mode))
+        self.show(partial(self._line, mode))
 
-    def _line(self, mode: str) -> Pieces:
+    def _line(self, mode: str, drawing: Drawing) -> Iterable[Pieces]:
         clock: Pieces = (("   ", "text"), (wording.clock(self.app.now()), "text"), (" ", "text"))
         rights = [(*self._health(detail), *clock) for detail in (3, 2, 1, 0, -1)]
-        titles = range(len(SCREENS), _FIRST_TITLES - 1, -1) if self.room >= _TITLED_WIDTH else ()
+        titles = range(len(SCREENS), _FIRST_TITLES - 1, -1) if drawing.width >= _TITLED_WIDTH else ()
         forms = [(_titles(mode, titled), right) for titled in titles for right in rights[:-1]]
         forms += [(_titles(mode, 0), right) for right in rights]
-        fitting = (form for form in forms if width_of((*form[0], *form[1])) < self.room)
-        return spread(*next(fitting, forms[-1]), self.room)
+        fitting = (form for form in forms if width_of((*form[0], *form[1])) < drawing.width)
+        yield spread(*next(fitting, forms[-1]), drawing.width)
 
     def _health(self, detail: int) -> Pieces:
         """Return the health of engine and runs at a level of detail: -1 shows only problems, 3 everything."""
@@ -113,7 +97,7 @@ def _titles(mode: str, titled: int) -> Pieces:
     return tuple(pieces)
 
 
-class Notices(_FrameLine):
+class Notices(Painted):
     """Notices, shown as long as they are true: problems, requests that can be undone, demo data."""
 
     def renew(self, problems: Iterable[Problem], *, with_needs: bool) -> None:
@@ -124,7 +108,7 @@ class Notices(_FrameLine):
             for need in app.host_needs[:with_needs]
         ]
         found += [(". ".join(str(problem).splitlines()), "bad") for problem in problems]
-        if app.waiting and self.is_overdue:
+        if app.waiting and app.is_overdue:
             undo = f"{app.signs.dot} {settings.key_of(_UNDO)} undo"
             found.append((f"{app.waiting[-1].text}: it waits for the engine {undo}", "warn"))
         if app.demo:
@@ -139,7 +123,7 @@ class Notices(_FrameLine):
         return f"; {app.settings.key_of('app.command')}engine start" if is_down and not app.readonly else ""
 
 
-class Footer(_FrameLine):
+class Footer(Painted):
     """The keys that work now; a read-only console leaves out those that change something.
 
     While a field has the focus, keys that would be typed into it are left out. Where there is no room for all of the
@@ -151,14 +135,16 @@ class Footer(_FrameLine):
         app = self.app
         prompt = next(iter(self.screen.query(".prompt.-open").results(Prompt)), None)
         if prompt is not None:  # all other keys are text input now
-            typed = tuple(piece for key in prompt.keys for piece in self._named(*key))
-            self.show(cut(((" ", "text"), *typed), self.room))
-        elif app.waiting and not self.is_overdue:
+            typed = (piece for key in prompt.keys for piece in self._named(*key))
+            self.show(((" ", "text"), *typed))
+        elif app.waiting and not app.is_overdue:
             self.show(self._undo_line())
         else:
-            self.show(self._keys(contexts, label_of))
+            self.show(partial(self._keys, contexts, label_of))
 
-    def _keys(self, contexts: Sequence[Context], label_of: Callable[[Key], str]) -> Pieces:
+    def _keys(
+        self, contexts: Sequence[Context], label_of: Callable[[Key], str], drawing: Drawing
+    ) -> Iterable[Pieces]:
         app = self.app
         is_typing = isinstance(self.screen.focused, Input)
 
@@ -171,12 +157,12 @@ class Footer(_FrameLine):
         able = [key for key in keys.footer(*contexts) if label_of(key) and not (key.changes and app.readonly)]
         own = {key: pieces for key in able if (pieces := drawn(key))}
         right = tuple(piece for key in keys.footer("app") if key not in own for piece in drawn(key))
-        room = self.room - width_of(right) - 1
+        room = drawing.width - width_of(right) - 1
         for key in reversed(able):
             if sum(map(width_of, own.values())) > room and key in own and key.label != "back":
                 del own[key]
         left = (piece for pieces in own.values() for piece in pieces)
-        return spread(((" ", "text"), *left), right, self.room)
+        yield spread(((" ", "text"), *left), right, drawing.width)
 
     def _undo_line(self) -> Pieces:
         """Return what the last undoable request will do, in how many seconds, and the key that undoes it."""
@@ -186,14 +172,11 @@ class Footer(_FrameLine):
         key = app.settings.key_of(_UNDO)
         undo: Pieces = ((f" {app.signs.dot} ", "faint"), (key, "accent"), (" undo", "text"))
         more = len(app.waiting) - 1
-        return cut(
-            (
-                (" ", "text"),
-                (f"{foreign(last.text, 60).rstrip()}{soon}", "warn"),
-                *(() if app.readonly else undo),
-                (f"   and {more} more" if more else "", "dim"),
-            ),
-            self.room,
+        return (
+            (" ", "text"),
+            (f"{foreign(last.text, 60).rstrip()}{soon}", "warn"),
+            *(() if app.readonly else undo),
+            (f"   and {more} more" if more else "", "dim"),
         )
 
     def _named(self, key: str, label: str) -> Pieces:
