@@ -106,22 +106,21 @@ class _DatasetsScreen(ListScreen):
             asked["detail"] = (ask, self.take_detail)
         return asked
 
+    def cursor_key(self) -> RowKey | None:
+        """Return the key of the dataset that is shown in detail."""
+        raise NotImplementedError
+
     def asked_key(self) -> RowKey | None:
         """Return the key of the dataset whose details are queried."""
-        row = self.row()
-        return None if row is None else row.key
+        return self.cursor_key()
 
     def tick_seconds(self) -> float:
         """Return a short interval: rates and remaining times change without changes of the state."""
         return 1.0
 
-    def row_key(self) -> Hashable:
-        """Return the key of the dataset shown in detail."""
-        raise NotImplementedError
-
     def row(self) -> DatasetRow | None:
         """The dataset that is shown in detail."""
-        key = self.row_key()
+        key = self.cursor_key()
         return next((row for row in self.board.rows if row.key == key), None)
 
     def chosen(self) -> list[DatasetRow]:
@@ -253,8 +252,8 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
 
     def cursor_key(self) -> RowKey | None:
         """The competition and edition under the cursor."""
-        row = self.row()
-        return None if row is None else row.key
+        key = self.line_list.key if self.is_composed() else None
+        return key if isinstance(key, tuple) else None
 
     def shown_keys(self) -> list[RowKey]:
         """The competitions and editions that the filter lets through."""
@@ -364,10 +363,6 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         chosen, drawing = DATASET.filter(self.words), self.app.drawing
         return [row for row in self.board.rows if chosen.accepts(row, drawing)]
 
-    def row_key(self) -> Hashable:
-        """What the cursor stands on."""
-        return self.line_list.key if self.is_composed() else None
-
     def chosen(self) -> list[DatasetRow]:
         """The marked datasets, or the one under the cursor."""
         keys = self.chosen_keys()
@@ -399,7 +394,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
 
     def detail_key(self) -> Hashable:
         """The dataset under the cursor."""
-        return self.row_key()
+        return self.cursor_key()
 
     def detail(self, height: int) -> Iterable[Block]:
         """Return what a person has to do, steps, log, checksums, files and folder of the dataset under the cursor."""
@@ -451,7 +446,7 @@ class DatasetScreen(_DatasetsScreen):
         self._key = key
         self.board = board
 
-    def row_key(self) -> RowKey:
+    def cursor_key(self) -> RowKey:
         """This one."""
         return self._key
 
