@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -215,6 +217,10 @@ _OUTPUT_LIMITS: dict[Api, tuple[str, ...]] = {
 _ANSWER_COUNTS = ("n", "best_of", "candidateCount", "candidate_count")
 _ADDRESS = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]{0,20}://")
 _MAX_DEPTH = 100
+# A body of more lists, objects and commas takes longer to parse than any prompt, and a hundred times its memory.
+_MAX_VALUES = 1_000_000
+_MAX_CHECK_SECONDS = 1.0  # of processor time: a busy host refuses nothing
+_MAX_MODEL_CHARACTERS = 200
 
 
 def route(dialect: Dialect, method: str, path: str) -> CheckedCall:
@@ -248,13 +254,16 @@ def checked_query(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def checked_request(
-    call: CheckedCall, content: bytes, grants: frozenset[Grant], *, include_usage: bool
+    call: CheckedCall, content: bytes | bytearray, grants: frozenset[Grant], *, include_usage: bool
 ) -> CheckedCall:
     """Parse a call's body, refuse what is not granted, and return the call to send.
 
     Raises:
-        RefusedCall: it is not a JSON object, or requests something that is not granted.
+        RefusedCall: it is not a JSON object, has too many values, or requests something that is not granted.
     """
+    began = time.thread_time()
+    if sum(map(content.count, (b"[", b"{", b","))) > _MAX_VALUES:
+        raise RefusedCall("the body has too many values")
     try:
         body = msgspec.json.decode(content, type=Json)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
@@ -262,7 +271,8 @@ def checked_request(
     stream = call.stream or body.get("stream") is True
     model = call.model or _text(body.get("model"))
     try:
-        characters = _check_body(call.api, body, model, grants)
+        _check_depth(body)
+        characters = _check_body(call.api, body, model, grants, began + _MAX_CHECK_SECONDS)
     except RefusedCall as error:
         error.model = model[:200]
         raise
@@ -289,18 +299,35 @@ def checked_request(
     )
 
 
-def _check_body(api: Api, body: Json, model: str, grants: frozenset[Grant]) -> int:
+def _check_depth(body: Json) -> None:
+    level: list[Any] = [body]
+    for _ in range(_MAX_DEPTH):
+        items = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [item for item in chain.from_iterable(items) if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise RefusedCall("the body is nested too deeply")
+
+
+def _check_time(deadline: float) -> None:
+    if time.thread_time() > deadline:
+        raise RefusedCall("the body takes too long to check")
+
+
+def _check_body(api: Api, body: Json, model: str, grants: frozenset[Grant], deadline: float) -> int:
     """Refuse what is not granted, and return the number of characters of all texts."""
     _check_model(model, grants)
     if isinstance(body.get("models"), list):  # OpenRouter's fallbacks
         for other in body["models"]:
+            _check_time(deadline)
             _check_model(_text(other), grants)
     _check_fields(api, body, grants)
     for tool in _tools(body):
+        _check_time(deadline)
         _check_tool(api, tool, grants)
     contents = {name: value for name, value in body.items() if name not in _SETTINGS}
     settings = sum(len(msgspec.json.encode(body[name])) for name in _SETTINGS if name in body)
-    return _check_content(contents, grants, 0) + settings
+    return _check_content(contents, grants, deadline) + settings
 
 
 def _service(answer: Json) -> str:
@@ -369,6 +396,8 @@ def _refuse(what: str, grant: Grant | None, grants: frozenset[Grant]) -> None:
 
 
 def _check_model(model: str, grants: frozenset[Grant]) -> None:
+    if len(model) > _MAX_MODEL_CHARACTERS:
+        raise RefusedCall("the model's name is too long")
     if _SEARCHING_MODEL.search(model):
         _refuse(f"the model '{model[:100]}', which searches the web,", Grant.WEB_SEARCH, grants)
 
@@ -407,14 +436,13 @@ def _check_tool(api: Api, tool: Any, grants: frozenset[Grant]) -> None:
         _refuse(f"the provider's tool '{name[:50]}'", grant, grants)
 
 
-def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
+def _check_content(value: Any, grants: frozenset[Grant], deadline: float, depth: int = 0) -> int:
     """Refuse what a provider would fetch from elsewhere, and return the number of characters of all texts."""
-    if depth > _MAX_DEPTH:
-        raise RefusedCall("the body is nested too deeply")
     if isinstance(value, str):
         return 0 if value.startswith("data:") else len(value)
+    _check_time(deadline)
     if isinstance(value, list):
-        return sum(_check_content(item, grants, depth + 1) for item in value)
+        return sum(_check_content(item, grants, deadline, depth + 1) for item in value)
     if not isinstance(value, dict):
         return CHARACTERS_PER_TOKEN if isinstance(value, int) else 0  # prompts may be numbers of tokens
     characters = 0
@@ -429,7 +457,7 @@ def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
         if name in _DATA_OF_TOOLS or (is_call and name == "input"):
             characters += len(msgspec.json.encode(item))
         elif name not in _NO_TEXT or not isinstance(item, str):
-            characters += _check_content(item, grants, depth + 1)
+            characters += _check_content(item, grants, deadline, depth + 1)
     return characters
 
 

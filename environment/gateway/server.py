@@ -8,20 +8,20 @@ request in another.
 from __future__ import annotations
 
 import asyncio
-import errno
 import hmac
+import sys
 import time
-import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from urllib.parse import urlsplit
+from functools import partial
 
 import aiohttp
 import msgspec
 from aiohttp import web
 from yarl import URL
 
-from mlebench_console.environment.gateway import dialects
+from mlebench_console.environment.gateway import dialects, probe
 from mlebench_console.environment.gateway.budget import Ledger
 from mlebench_console.environment.gateway.dialects import (
     AnswerReader,
@@ -77,6 +77,10 @@ _RETURNED_HEADERS = frozenset(
 _RETURNED_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
+class _UnreadBody(RefusedCall):
+    """A call is refused for the size of its body, which is not read to its end."""
+
+
 @dataclass
 class _Call:
     """A call while it is under way."""
@@ -94,6 +98,7 @@ class _Call:
     waits: bool = False
     waited: float = 0.0
     taken: int = 0
+    held: int = 0  # bytes of the request's body, counted before they are read
     recording: RecordedCall | None = None
     # The agent has closed the connection; then a part of the answer may be undelivered.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
@@ -189,6 +194,9 @@ class Gateway:
         self._rates = rates or {}
         self._turns = {name: asyncio.Lock() for name in self._rates}
         self._held_bytes = 0
+        # One, since checks share the interpreter's lock with the server anyway.
+        self._checks = ThreadPoolExecutor(1, thread_name_prefix="bodies")
+        self._probes: dict[str, asyncio.Future[bool]] = {}
         self._sending: set[asyncio.Task[web.StreamResponse]] = set()
         self._session: aiohttp.ClientSession
 
@@ -201,7 +209,13 @@ class Gateway:
             timeout=timeout,
             skip_auto_headers=("User-Agent", "Accept"),
         )
-        server = web.Server(self._answer, handler_cancellation=True, access_log=None)
+        server = web.Server(
+            # A compressed body could be far larger than what is counted of it.
+            self._answer,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,
+        )
         runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
         await runner.setup()
         return runner
@@ -212,6 +226,7 @@ class Gateway:
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
         await self._session.close()
+        self._checks.shutdown(wait=False, cancel_futures=True)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one call."""
@@ -224,22 +239,23 @@ class Gateway:
             if self._journal.is_full:
                 raise RefusedCall("the record of this run's model calls is full", ErrorKind.QUOTA, 429)
             if request.method == "POST":
-                call.sent = dialects.checked_request(
-                    call.sent,
-                    await self._read_body(request),
-                    self._grants,
-                    include_usage=provider.include_usage,
+                content = await self._read_body(request, call)
+                call.sent = await self._off_loop(
+                    partial(
+                        dialects.checked_request,
+                        call.sent,
+                        content,
+                        self._grants,
+                        include_usage=provider.include_usage,
+                    )
                 )
-        except RefusedCall as refusal:
-            return self._refuse(provider, call, refusal)
-        held = len(call.sent.content)
-        self._held_bytes += held
-        try:
+                del content
             await self._wait_to_send(call)
         except BaseException as error:
             # Nothing was sent: it may not be, it can't be recorded, or the agent has closed the connection.
-            self._held_bytes -= held
-            self._ledger.release(call.id)
+            if call is not None:
+                self._held_bytes -= call.held
+                self._ledger.release(call.id)
             if isinstance(error, RefusedCall):
                 return self._refuse(provider, call, error)
             if isinstance(error, OSError):
@@ -262,7 +278,7 @@ class Gateway:
 
         def done(task: asyncio.Task[web.StreamResponse]) -> None:
             self._sending.discard(task)
-            self._held_bytes -= held
+            self._held_bytes -= call.held
 
         sending.add_done_callback(done)
         try:
@@ -309,23 +325,33 @@ class Gateway:
         route = dialects.route(Dialect(provider.dialect), request.method, path)
         return _Call(provider, route, dialects.checked_query(request.query))
 
-    async def _read_body(self, request: web.BaseRequest) -> bytes:
+    async def _read_body(self, request: web.BaseRequest, call: _Call) -> bytearray:
         """Return the body of a request.
 
         Raises:
-            RefusedCall: it is too large.
+            RefusedCall: it is too large, or all bodies together are.
         """
         content = bytearray()
-        too_large = RefusedCall(f"a request may have {MAX_REQUEST_BYTES >> 20} MiB", status=413)
-        if (request.content_length or 0) > MAX_REQUEST_BYTES:
-            raise too_large
+        self._hold(call, request.content_length or 0)
         async for chunk in request.content.iter_any():
             content += chunk
-            if len(content) > MAX_REQUEST_BYTES:
-                raise too_large
-            if self._held_bytes + len(content) > MAX_HELD_BYTES:
-                raise RefusedCall("too much is being sent at once", ErrorKind.SERVER, 503)
-        return bytes(content)
+            self._hold(call, len(content))
+        return content
+
+    def _hold(self, call: _Call, size: int) -> None:
+        """Count the body of a call, as far as its size is known."""
+        more = max(0, size - call.held)
+        if size > MAX_REQUEST_BYTES:
+            raise _UnreadBody(f"a request may have {MAX_REQUEST_BYTES >> 20} MiB", status=413)
+        if self._held_bytes + more > MAX_HELD_BYTES:
+            text = f"requests under way may have {MAX_HELD_BYTES >> 20} MiB together; try again later"
+            raise _UnreadBody(text, ErrorKind.SERVER, 429)
+        call.held += more
+        self._held_bytes += more
+
+    async def _off_loop(self, work: Callable[[], CheckedCall]) -> CheckedCall:
+        """Run work on a body in a thread, so that other calls go on meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._checks, work)
 
     async def _wait_to_send(self, call: _Call) -> None:
         """Reserve what a call may cost, wait for its turn, and record that it is sent.
@@ -346,7 +372,7 @@ class Gateway:
             service_tier=sent.service_tier,
         )
         if limit is not None:
-            call.sent = dialects.limited(sent, limit)
+            call.sent = await self._off_loop(partial(dialects.limited, sent, limit))
         try:
             await self._take_turn(call)
         except asyncio.CancelledError:
@@ -410,8 +436,8 @@ class Gateway:
         answer = web.Response(status=status, body=msgspec.json.encode(body), content_type=_JSON)
         if refusal.kind is ErrorKind.QUOTA:
             answer.headers["x-should-retry"] = "false"
-        if status == 413:
-            answer.force_close()  # the rest of the body is not read
+        if isinstance(refusal, _UnreadBody):
+            answer.force_close()
         return answer
 
     async def _send(self, request: web.BaseRequest, call: _Call) -> web.StreamResponse:
@@ -426,7 +452,7 @@ class Gateway:
                 data=call.sent.content or None,
                 headers=self._headers(request, call.provider),
                 allow_redirects=False,
-                proxy=_proxy_to(call.provider.url),
+                proxy=probe.proxy_to(call.provider.url),
             ) as upstream:
                 call.status = upstream.status
                 call.retry_after = seconds_asked(upstream.headers.get("Retry-After"))
@@ -452,7 +478,9 @@ class Gateway:
             outcome, problem = CallOutcome.CUT, f"the answer broke off ({type(error).__name__})"
             if answer is None or not answer.prepared:
                 problem = f"The provider gives no answer ({type(error).__name__})."
-                if _is_unreachable(error):
+                no_connection = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+                # An agent may have kept this process busy, or used up its open files.
+                if isinstance(error, no_connection) and await self._is_away(call.provider):
                     outcome = CallOutcome.UNREACHABLE
                     problem = f"The provider can't be reached ({type(error).__name__})."
                 return self._own_error(call, 502, problem)
@@ -466,6 +494,14 @@ class Gateway:
             if call.sent.api is not Api.UNCOUNTED:
                 self._journal.end(ended)
             await self._settle(call, ended.usage)
+
+    async def _is_away(self, provider: ModelProvider) -> bool:
+        """Return whether another process finds no connection to a provider either; the calls at once ask one."""
+        if provider.name not in self._probes:
+            probing = asyncio.ensure_future(_is_away(provider))
+            self._probes[provider.name] = probing
+            probing.add_done_callback(lambda _: self._probes.pop(provider.name))
+        return await asyncio.shield(self._probes[provider.name])
 
     def _own_error(self, call: _Call, status: int, text: str) -> web.StreamResponse:
         body = dialects.error_body(Dialect(call.provider.dialect), text, kind=ErrorKind.SERVER, status=status)
@@ -559,26 +595,18 @@ class Gateway:
         call.answer_bytes += len(chunk)
 
 
-def _is_unreachable(error: Exception) -> bool:
-    """Return whether there was no connection at all, which an agent's request cannot cause.
-
-    A connection that broke may be the request's fault, and running out of connections the agent's.
-    """
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return error.os_error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-    return isinstance(error, aiohttp.ConnectionTimeoutError)
+async def _is_away(provider: ModelProvider) -> bool:
+    """Return whether another process finds no connection to a provider either."""
+    command = (sys.executable, "-I", "-m", probe.__name__, provider.url)
+    try:
+        process = await asyncio.create_subprocess_exec(*command)
+    except OSError:
+        return False
+    return await process.wait() == probe.NOT_REACHED
 
 
 def _address(call: _Call) -> URL:
     return URL(call.provider.url.rstrip("/") + call.sent.path, encoded=True).with_query(call.query)
-
-
-def _proxy_to(url: str) -> str | None:
-    """Return the operator's proxy to a provider; None where there is none."""
-    parts = urlsplit(url)
-    if urllib.request.proxy_bypass(parts.hostname or ""):
-        return None
-    return urllib.request.getproxies().get(parts.scheme)
 
 
 def _returned_headers(upstream: aiohttp.ClientResponse) -> dict[str, str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import pytest
 from aiohttp import web
 
 from mlebench_console.environment.container.redaction import MARK
-from mlebench_console.environment.gateway import records
+from mlebench_console.environment.gateway import records, server
 from mlebench_console.environment.gateway.budget import SILENCE_SECONDS, Ledger, NoticeReader
 from mlebench_console.environment.gateway.dialects import Grant, TokenUsage
 from mlebench_console.environment.gateway.orders import BudgetNotice, ModelProvider
@@ -292,6 +294,90 @@ async def test_a_provider_that_is_away_is_told_of_and_not_charged(start: Start) 
         assert "can't be reached" in (await answer.json())["error"]["message"]
     call = await between.call()
     assert (call.outcome, call.usage) == (CallOutcome.UNREACHABLE, TokenUsage())
+
+
+async def test_no_connection_counts_only_if_another_process_finds_none_either(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between = await start()
+
+    def request(*_args: Any, **_options: Any) -> Any:
+        raise aiohttp.ConnectionTimeoutError  # as in a process that an agent keeps busy
+
+    monkeypatch.setattr(between.gateway._session, "request", request)
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert answer.status == 502
+    assert (await between.call()).outcome is CallOutcome.CUT
+    assert not between.provider.asked
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"model": "plain", "messages": [' + b"[]," * (13 << 20) + b"[]]}",
+        b'{"model": "plain", "tools": [' + b"{}," * 300_000 + b"{}]}",
+        b'{"model": "' + b"search" * (6 << 20) + b'"}',
+        b'{"model": "plain", "tools": ' + b"[" * 200 + b"]" * 200 + b"}",
+        b'{"model": "plain", "metadata": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+    ids=["values", "tools", "name", "depth", "abyss"],
+)
+async def test_a_body_that_takes_long_to_check_is_refused_and_delays_no_other_call(
+    start: Start, content: bytes
+) -> None:
+    between = await start()
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0)
+            longest = max(longest, time.monotonic() - before)
+
+    url = f"{between.url}/openai/v1/chat/completions"
+    async with aiohttp.ClientSession() as client:
+        watching = asyncio.ensure_future(watch())
+        sending = [client.post(url, data=BytesIO(content), headers=between.headers) for _ in range(3)]
+        answers = await asyncio.gather(*sending)
+        watching.cancel()
+    assert {answer.status for answer in answers} == {400}
+    assert longest < 1.0
+    assert not between.provider.asked
+
+
+@pytest.mark.parametrize("head", ["Content-Length: 66060288", "Transfer-Encoding: chunked"])
+async def test_bodies_are_counted_before_they_are_read_and_refused_beyond_their_limit(
+    start: Start, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    monkeypatch.setattr(server, "MAX_HELD_BYTES", 256 << 20 if "Length" in head else 1000)
+    between = await start()
+    first, piece = "POST /openai/v1/chat/completions HTTP/1.1", b"258\r\n" + b" " * 600 + b"\r\n"
+    host, port = between.url.removeprefix("http://").split(":")
+    lines = (first, "Host: localhost", f"Authorization: Bearer {TOKEN}", head, "", "")
+
+    async def begin() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write("\r\n".join(lines).encode() + piece)
+        return reader, writer
+
+    open_ones = [await begin() for _ in range(50)]
+    waiting = [asyncio.ensure_future(reader.readline()) for reader, _ in open_ones]
+    kept = 4 if "Length" in head else 1
+    async with asyncio.timeout(20):
+        while sum(one.done() for one in waiting) < 50 - kept:
+            await asyncio.sleep(0.01)
+    assert {one.result() for one in waiting if one.done()} == {b"HTTP/1.1 429 Too Many Requests\r\n"}
+    for one in waiting:
+        one.cancel()
+    for _, writer in open_ones:
+        writer.close()
+    async with asyncio.timeout(20):
+        while between.gateway._held_bytes:
+            await asyncio.sleep(0.01)
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert answer.status == 200
+    assert between.gateway._held_bytes == 0
 
 
 async def test_a_redirect_is_not_followed_with_the_key(start: Start) -> None:
