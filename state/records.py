@@ -322,7 +322,6 @@ class FiledRequest:
     text: str
     state: RequestState
     answer: dict[str, Any]
-    answered_at: float | None
     not_before: float | None = None
 
 

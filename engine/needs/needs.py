@@ -166,13 +166,9 @@ def needs(
 
 def outage_text(outage: ProviderOutage) -> str:
     """Write a provider's outage, its begin, and the number of waiting runs: `openai answers 429 since 03:12, ...`."""
-    since = f"since {clock_time(outage.since)}"
-    if outage.until is not None:
-        until = f"until {clock_time(outage.until)}"
-        return f"{outage.provider} {outage.answer} {since} {until}, {plural(outage.calls, 'call')} of {outage.runs:,}"
     waiting = f"{plural(outage.waiting, 'run')} {'waits' if outage.waiting == 1 else 'wait'}"
     starts = "; no run that needs it is started" if outage.is_unreachable else ""
-    return f"{outage.provider} {outage.answer} {since}, {waiting}{starts}"
+    return f"{outage.provider} {outage.answer} since {clock_time(outage.since)}, {waiting}{starts}"
 
 
 def budget_text(budget: SharedBudget) -> str:

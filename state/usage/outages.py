@@ -46,12 +46,11 @@ class CallEnd:
 
 @dataclass(frozen=True)
 class ProviderOutage:
-    """A period in which a provider rate-limited or failed calls.
+    """A period that lasts, in which a provider rate-limits or fails calls.
 
     Attributes:
         since: the first such call.
         last_at: the last such call.
-        until: when it was over; None while it lasts.
         status, problem: the provider's newest such answer; status 0 where there was none.
         limited, failed, unreachable: the numbers of calls by kind of failure.
         runs: the number of runs that made these calls.
@@ -62,7 +61,6 @@ class ProviderOutage:
     provider: str
     since: float
     last_at: float
-    until: float | None
     status: int
     problem: str
     limited: int
@@ -124,7 +122,7 @@ def _does(status: int, *, is_reached: bool) -> str:
 
 
 _OUTAGES = (
-    "SELECT outages.*, COUNT(DISTINCT runs.id) AS runs, COUNT(DISTINCT CASE WHEN until IS NULL AND in_a_row > 0"
+    "SELECT outages.*, COUNT(DISTINCT runs.id) AS runs, COUNT(DISTINCT CASE WHEN in_a_row > 0"
     f" AND runs.state IN ({sql_list(LIVE)}) AND attempts.number = runs.attempts THEN runs.id END) AS waiting"
     " FROM outages LEFT JOIN outage_calls ON outage_id = outages.id"
     " LEFT JOIN attempts ON attempts.id = attempt_id LEFT JOIN runs ON runs.id = run_id"
