@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import re
 import shlex
@@ -69,6 +70,31 @@ def test_the_readme_names_commands_at_all() -> None:
 @pytest.mark.parametrize(("document", "line"), commands_named())
 def test_every_command_and_flag_that_a_document_names_exists(document: str, line: str) -> None:
     assert unknown_in(line) == []
+
+
+def flags_in_messages() -> set[str]:
+    """The flags that messages and next steps of the engine name; other programs' are not named in these packages."""
+    found: set[str] = set()
+    for package in ("sweeps", "options", "needs", "datasets"):
+        for module in (ROOT / "engine" / package).rglob("*.py"):
+            texts = (
+                node.value
+                for node in ast.walk(ast.parse(module.read_text()))
+                if isinstance(node, ast.Constant)
+            )
+            for text in texts:
+                found.update(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text) if isinstance(text, str) else ())
+    return found
+
+
+def flags_of(command: Any) -> set[str]:
+    own = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+    return own.union(*map(flags_of, subcommands(command).values()))
+
+
+def test_every_flag_that_a_message_of_the_engine_names_exists() -> None:
+    assert len(flags_in_messages()) > 10
+    assert flags_in_messages() - flags_of(root_command()) == set()
 
 
 @pytest.mark.parametrize(
