@@ -23,6 +23,7 @@ import aiohttp
 from aiohttp import web
 
 from benchmarks.measuring import Comparison, Reading
+from mlebench_console.environment.container import relay
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.docker.temporary import conditions_without_run, order_without_run
@@ -45,11 +46,14 @@ def measure(_rounds: int) -> list[Comparison | Reading]:
         _provider() as port,
         _gateways(Path(folder), port) as sockets,
         _bare_processes(Path(folder), port) as bare,
+        _relay(sockets[0]) as relay_port,
     ):
-        return asyncio.run(_measure(port, sockets, bare))
+        return asyncio.run(_measure(port, sockets, bare, relay_port))
 
 
-async def _measure(port: int, sockets: list[Path], bare: list[Path]) -> list[Comparison | Reading]:
+async def _measure(
+    port: int, sockets: list[Path], bare: list[Path], relay_port: int
+) -> list[Comparison | Reading]:
     def by(paths: list[Path]) -> list[aiohttp.ClientSession]:
         return [aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path), limit=0)) for path in paths]
 
@@ -63,6 +67,7 @@ async def _measure(port: int, sockets: list[Path], bare: list[Path]) -> list[Com
         for _ in range(_CALLS):
             for session, url in ((direct[0], there), (gateways[0], here)):
                 single[url].append(await _call(session, url, 1))
+        kept = await _kept_connection(f"http://127.0.0.1:{relay_port}/openai/v1")
         added = statistics.median(single[here]) - statistics.median(single[there])
         alone = await _streams(direct, there, _EVENTS, _PAUSE_SECONDS)
         through = await _streams(gateways, here, _EVENTS, _PAUSE_SECONDS)
@@ -81,10 +86,23 @@ async def _measure(port: int, sockets: list[Path], bare: list[Path]) -> list[Com
     of_unpaced = f"{_UNPACED_EVENTS} events without pauses"
     return [
         Reading("gateway", "added to the first byte of a call, median", added * 1000, "ms", 5.0),
+        Reading("gateway", "a call on a kept connection, by the relay, p50", kept[49] * 1000, "ms", 10.0),
+        Reading("gateway", "a call on a kept connection, by the relay, p95", kept[94] * 1000, "ms", 25.0),
         Comparison("gateway", f"{streams} by {_GATEWAYS} gateways", through, "the same directly", alone, 1.1),
         Comparison("gateway", of_unpaced, fast, "the same directly", fast_alone, None),
         Comparison("gateway", of_unpaced, fast, "by what only passes bytes on", fast_bare, None),
     ]
+
+
+async def _kept_connection(url: str) -> list[float]:
+    """Return the percentiles of the seconds of whole calls that a client makes one after the other."""
+    times = []
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session:
+        for _ in range(_CALLS + 1):
+            began = time.perf_counter()
+            await _call(session, url, 1)
+            times.append(time.perf_counter() - began)
+    return statistics.quantiles(times[1:], n=100)  # the first one connects
 
 
 async def _streams(sessions: list[aiohttp.ClientSession], url: str, events: int, pause: float) -> float:
@@ -153,6 +171,21 @@ def _gateways(folder: Path, port: int) -> Iterator[list[Path]]:
         for number, child in enumerate(children):
             child.wait()
             secrets.discard(folder / str(number))
+
+
+@contextmanager
+def _relay(gateway: Path) -> Iterator[int]:
+    """Yield the port by which an agent in a sandbox reaches its gateway."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    child = subprocess.Popen([sys.executable, relay.__file__, "--to", f"{port}:{gateway}"])
+    try:
+        _until(lambda: socket.create_connection(("127.0.0.1", port)).close())
+        yield port
+    finally:
+        child.kill()
+        child.wait()
 
 
 @contextmanager

@@ -39,6 +39,7 @@ class StreamRedactor:
     def __init__(self, values: Iterable[str]) -> None:
         self._values = [value.encode() for value in worth_hiding(values)]
         self._pattern = re.compile(b"|".join(map(re.escape, self._values)))
+        self._firsts = {value[0] for value in self._values}
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
@@ -66,6 +67,8 @@ class StreamRedactor:
         """Return where a value begins that the end of the text may cut off; the text's end if there is none."""
         longest = len(self._values[0])
         for start in range(max(place, len(text) - longest + 1), len(text)):
+            if text[start] not in self._firsts:
+                continue
             tail = text[start:]
             if any(len(tail) < len(value) and value.startswith(tail) for value in self._values):
                 return start

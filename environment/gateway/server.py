@@ -11,7 +11,7 @@ import asyncio
 import hmac
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,6 +21,7 @@ import msgspec
 from aiohttp import web
 from yarl import URL
 
+from mlebench_console.environment.container.redaction import StreamRedactor, redacted_text
 from mlebench_console.environment.gateway import dialects, probe
 from mlebench_console.environment.gateway.budget import Ledger
 from mlebench_console.environment.gateway.dialects import (
@@ -456,17 +457,20 @@ class Gateway:
             ) as upstream:
                 call.status = upstream.status
                 call.retry_after = seconds_asked(upstream.headers.get("Retry-After"))
-                if upstream.status in (401, 403) or 300 <= upstream.status < 400:
+                is_redirect = 300 <= upstream.status < 400
+                if upstream.status in (401, 403) or is_redirect:
                     # An agent can't correct this, and some providers quote parts of the key in their answer.
-                    problem = f"The provider answers the operator's key with status {upstream.status}."
+                    what = "redirects to another address" if is_redirect else "answers the operator's key"
+                    problem = f"The provider {what} with status {upstream.status}."
                     outcome = CallOutcome.ERROR
                     status = upstream.status if upstream.status >= 400 else 502
                     return self._own_error(call, status, problem)
-                headers = _returned_headers(upstream)
+                secrets = self._secrets(call.provider)
+                headers = _returned_headers(upstream, secrets)
                 answer = web.StreamResponse(status=upstream.status, headers=headers)
                 if call.recording is not None:
                     call.recording.status, call.recording.headers = upstream.status, headers
-                await self._pass_on(request, call, upstream, answer, reader)
+                await self._pass_on(request, call, upstream, answer, reader, StreamRedactor(secrets))
                 if call.recording is not None:
                     call.recording.is_whole = True
                 if call.status >= 400:
@@ -529,6 +533,10 @@ class Gateway:
                     headers["x-goog-api-key"] = key
         return headers
 
+    def _secrets(self, provider: ModelProvider) -> tuple[str, ...]:
+        """Return what no answer of a provider may contain, as one that repeats the request's headers would."""
+        return (self._keys.get(provider.name, ""),)
+
     async def _pass_on(
         self,
         request: web.BaseRequest,
@@ -536,8 +544,9 @@ class Gateway:
         upstream: aiohttp.ClientResponse,
         answer: web.StreamResponse,
         reader: AnswerReader,
+        redactor: StreamRedactor,
     ) -> None:
-        """Forward an answer piece by piece, reading its usage."""
+        """Forward an answer piece by piece without the operator's key, reading its usage."""
 
         async def write(piece: bytes) -> None:
             if call.recording is not None:
@@ -555,32 +564,37 @@ class Gateway:
                 call.gone.set()
                 call.undelivered = True
 
-        key = self._keys.get(call.provider.name, "").encode()
+        async def pieces() -> AsyncIterator[bytes]:
+            async for chunk in upstream.content.iter_any():
+                self._count_bytes(call, chunk)
+                yield redactor.feed(chunk)
+            yield redactor.rest()
+
         if upstream.status >= 400:
-            content = await _limited(upstream, _MAX_ERROR_BYTES)
-            call.answer_bytes = len(content)
-            content = content.replace(key, b"[secret]") if key else content
-            reader.read(content)
-            await write(content)
+            content = bytearray()
+            async for piece in pieces():
+                content += piece
+                if len(content) > _MAX_ERROR_BYTES:
+                    break
+            reader.read(bytes(content[:_MAX_ERROR_BYTES]))
+            await write(bytes(content[:_MAX_ERROR_BYTES]))
         elif upstream.content_type == _EVENT_STREAM:
             events = EventStream(reader, _MAX_EVENT_BYTES)
             withholds = call.sent.asks_usage
-            async for chunk in upstream.content.iter_any():
-                self._count_bytes(call, chunk)
+            async for piece in pieces():
                 if withholds:
-                    await write(events.feed(chunk))
+                    await write(events.feed(piece))
                 else:
-                    await write(chunk)
-                    events.feed(chunk)
+                    await write(piece)
+                    events.feed(piece)
             rest = events.rest()
             if withholds:
                 await write(rest)
         else:
             held, is_long = bytearray(), False
-            async for chunk in upstream.content.iter_any():
-                self._count_bytes(call, chunk)
-                await write(chunk)
-                held += chunk
+            async for piece in pieces():
+                await write(piece)
+                held += piece
                 if len(held) > _READ_ANSWER_BYTES:
                     is_long = True
                     del held[:-_TAIL_BYTES]
@@ -609,18 +623,9 @@ def _address(call: _Call) -> URL:
     return URL(call.provider.url.rstrip("/") + call.sent.path, encoded=True).with_query(call.query)
 
 
-def _returned_headers(upstream: aiohttp.ClientResponse) -> dict[str, str]:
+def _returned_headers(upstream: aiohttp.ClientResponse, secrets: tuple[str, ...]) -> dict[str, str]:
     return {
-        name: value
+        name: redacted_text(value, secrets)
         for name, value in upstream.headers.items()
         if name.lower() in _RETURNED_HEADERS or name.lower().startswith(_RETURNED_PREFIXES)
     }
-
-
-async def _limited(upstream: aiohttp.ClientResponse, limit: int) -> bytes:
-    content = bytearray()
-    async for chunk in upstream.content.iter_any():
-        content += chunk
-        if len(content) > limit:
-            break
-    return bytes(content[:limit])

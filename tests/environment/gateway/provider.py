@@ -112,6 +112,8 @@ class Provider:
             return web.json_response({"error": {"message": "overloaded"}}, status=503)
         if model == "elsewhere":
             raise web.HTTPTemporaryRedirect("http://127.0.0.1:1/v1/chat/completions")
+        if model == "echo":
+            return await self._echo(request, stream=stream)
         if model == "greedy":
             return await self._use_all(request, body, stream=stream)
         usage = model != "no-usage"
@@ -134,6 +136,19 @@ class Provider:
             }
             return web.json_response(answer)
         return web.json_response({"input_tokens": 12, "totalTokens": 12})
+
+    async def _echo(self, request: web.Request, *, stream: bool) -> web.StreamResponse:
+        """Repeat the key in the answer's headers and body, in pieces of three bytes."""
+        kind = "text/event-stream" if stream else "application/json"
+        response = web.StreamResponse(headers={"x-request-id": f"for {KEY}", "Content-Type": kind})
+        await response.prepare(request)
+        text = f"{KEY}{KEY} is not {KEY[:-1]}"
+        answer = {"model": text, "choices": [{"delta": {"content": text}}], "usage": CHAT_USAGE}
+        content = event(answer) if stream else json.dumps(answer).encode()
+        for start in range(0, len(content), 3):
+            await response.write(content[start : start + 3])
+            await asyncio.sleep(0.001)
+        return response
 
     async def _use_all(self, request: web.Request, body: Any, *, stream: bool) -> web.StreamResponse:
         """Use all that a call permits, 20,000 tokens for an answer without a limit, in no time but at once."""

@@ -385,6 +385,7 @@ async def test_a_redirect_is_not_followed_with_the_key(start: Start) -> None:
     async with between.post(*asking("chat", "elsewhere", stream=False)) as answer:
         assert answer.status == 502
         assert "Location" not in answer.headers
+    assert (await between.call()).problem == "The provider redirects to another address with status 307."
     assert len(between.provider.asked) == 1
 
 
@@ -412,6 +413,18 @@ async def test_the_key_goes_to_the_provider_and_nowhere_else(start: Start, api: 
     assert KEY not in seen
     await between.call()
     assert all(KEY not in path.read_text() for path in between.folder.iterdir())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_provider_that_repeats_headers_gives_no_key_away(start: Start, stream: bool) -> None:
+    between = await start()
+    async with between.post(*asking("chat", "echo", stream=stream)) as answer:
+        content = await answer.text()
+        assert answer.headers["x-request-id"] == f"for {MARK}"
+    assert content.count(f"{MARK}{MARK} is not {KEY[:-1]}") == 2
+    assert KEY not in content
+    call = await between.call()
+    assert (call.usage, KEY in call.model) == (USAGE, False)
 
 
 async def test_a_wrong_key_of_the_operator_is_told_without_the_provider_s_words(start: Start) -> None:
