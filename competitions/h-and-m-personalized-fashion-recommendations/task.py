@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from mlebench_console.competitions.kit import checks, metrics, placing, tables
+from mlebench_console.competitions.kit.placing import checksummed
 from mlebench_console.competitions.kit.tables import labelled_table, large_tables
 from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
@@ -31,7 +32,7 @@ def prepare(job: Preparation) -> None:
     except (TypeError, ValueError) as error:
         raise job.unexpected(job.source(PURCHASES), f"t_dat: {error}") from error
     first = last - WINDOW + timedelta(days=1 if job.corrected else 0)
-    with (job.public / PURCHASES).open("wb") as stream:
+    with checksummed.created(job.public / PURCHASES) as stream:
         held_out = large_tables.write_rest(
             purchases.blocks(),
             lambda rows: rows["t_dat"] >= first.isoformat(),  # ISO dates sort as text

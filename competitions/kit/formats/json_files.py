@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from mlebench_console.competitions.kit.placing import checksummed
 from mlebench_console.competitions.raw import RawDataProblem, RawPath, read_as
 
 # all escapes are matched, so that an escaped backslash does not begin another escape
@@ -37,8 +38,10 @@ def read_records(path: RawPath) -> list[dict[str, Any]]:
 
 def write_json(path: Path, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
     """Write one JSON document as `json.dump` does: ASCII escapes, no newline at the end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
+    with (
+        checksummed.created(path) as content,
+        io.TextIOWrapper(content, "utf-8", newline="\n") as stream,
+    ):
         if indent is None:
             stream.write(json.dumps(value, sort_keys=sort_keys))  # written in C, which json.dump does not use
         else:

@@ -1,6 +1,6 @@
 """Copy raw files into the prepared folders under their new names, many at a time.
 
-Names that would identify test items are replaced by `pseudonyms`.
+New files are written by `checksummed`; names that would identify test items are replaced by `pseudonyms`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ from typing import IO, Any
 
 import pandas as pd
 
-from mlebench_console.competitions.kit.tables import pandas2
+from mlebench_console.competitions.kit.placing import checksummed
+from mlebench_console.competitions.kit.tables import csv_text, pandas2
 from mlebench_console.competitions.raw import RawPath
 
 # What pandas reads as a missing cell; pandas has no public name for this list.
@@ -22,6 +24,8 @@ NA_WORDS = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
+
+_SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")  # float formats that `csv_text` supports
 
 
 def read_csv(
@@ -147,17 +151,35 @@ def write_csv(
         float_format: a `%` format for floats instead of their shortest form.
     """
     if isinstance(target, Path):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(
-        target,
-        index=False,
-        header=header,
-        lineterminator="\n",
-        sep=separator,
-        quoting=csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL,
-        float_format=float_format,
-        compression=None,  # whatever the name of the file says
-    )
+        with checksummed.created(target) as stream:
+            write_csv(
+                table,
+                stream,
+                header=header,
+                separator=separator,
+                quote_text=quote_text,
+                float_format=float_format,
+            )
+        return
+    common: dict[str, Any] = {
+        "index": False,
+        "lineterminator": "\n",
+        "sep": separator,
+        "quoting": csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL,
+        "float_format": float_format,
+    }
+    significant = _SIGNIFICANT.fullmatch(float_format or "")
+    if float_format and (quote_text or not significant):  # pandas quotes formatted floats like text
+        table.to_csv(target, header=header, **common)
+        return
+    if header:
+        table.iloc[:0].to_csv(target, **common)
+    form = csv_text.CellFormat(int(significant[1]) if significant else None, separator, quote_text)
+    for block in csv_text.blocks(table, form):
+        if isinstance(block, bytes):
+            target.write(block)
+        else:
+            block.to_csv(target, header=False, **common)
 
 
 def one_hot(labels: pd.Series, classes: Sequence[str]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mlebench_console.competitions.kit import splits, tables
+from mlebench_console.competitions.kit.placing import checksummed
 from mlebench_console.competitions.kit.tables import large_tables
 from mlebench_console.competitions.kit.tables.large_tables import RawTable
 from mlebench_console.competitions.raw import RawDataProblem, RawPath
@@ -118,7 +119,7 @@ def divided_rows(
     Raises:
         DataProblem: the table cannot be read, or a value of the column `apart` is in both parts.
     """
-    with (job.public / train_name).open("wb") as stream:
+    with checksummed.created(job.public / train_name) as stream:
         if table.is_large:
             return large_tables.write_train(table, lambda n: _split(job, n, groups), stream, apart=apart)
         train, test = divided(job, table.whole, groups)

@@ -5,12 +5,14 @@ A table below 640 MB is read as a whole, with the dtypes that pandas infers.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from typing import IO
+from typing import IO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +24,12 @@ from mlebench_console.competitions.raw import RawDataProblem, RawPath
 
 _SMALL = 640 << 20  # bytes; with pandas 3 such a table takes about 2 GB
 _ROWS = 25_000  # per block
+_WORKERS = 2
 _HASH_KEYS = ("0123456789123456", "6543219876543210")  # two of 64 bits each
 
 Flags = npt.NDArray[np.bool_]
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,18 @@ def unreadable(path: RawPath, why: object) -> RawDataProblem:
     return RawDataProblem(f"{path} cannot be read as a table", str(why))
 
 
+def _mapped(make: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
+    """Apply a function to items in a thread pool and yield the results in order, reading few items ahead."""
+    coming: deque[Future[Made]] = deque()
+    with ThreadPoolExecutor(_WORKERS) as threads:
+        for item in items:
+            coming.append(threads.submit(make, item))
+            if len(coming) > _WORKERS:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+
+
 def write_rest(
     blocks: Iterable[pd.DataFrame],
     held_out: Callable[[pd.DataFrame], Flags | pd.Series],
@@ -130,11 +147,17 @@ def write_rest(
     quote_text: bool = False,
 ) -> pd.DataFrame:
     """Write the rows of a table, block by block, except those held out, which are returned."""
-    kept: list[pd.DataFrame] = []
-    for block in blocks:
+
+    def parted(block: pd.DataFrame) -> tuple[pd.DataFrame, bytes]:
         flags = held_out(block)
-        tables.write_csv(block[~flags], target, header=not kept, quote_text=quote_text)
-        kept.append(block[flags])
+        return block[flags], _csv_of(block[~flags], quote_text=quote_text)
+
+    kept: list[pd.DataFrame] = []
+    for held, text in _mapped(parted, blocks):
+        if not kept:
+            tables.write_csv(held.iloc[:0], target, quote_text=quote_text)
+        target.write(text)
+        kept.append(held)
     return pd.concat(kept)
 
 
@@ -154,24 +177,30 @@ def write_train(
     Raises:
         DataProblem: the table cannot be read, or a value is in both parts.
     """
-    text, ends, marks = bytearray(), [np.zeros(1, dtype=np.int64)], []
-    for block in table.blocks():
+
+    def written(block: pd.DataFrame) -> tuple[bytes, Positions, npt.NDArray[np.uint64] | None]:
         rows = _csv_of(block)
-        ends.append(_row_ends(rows) + len(text))
+        mark = None if apart is None else pd.util.hash_array(block[apart].to_numpy(), categorize=False)
+        return rows, _row_ends(rows), mark
+
+    text, ends, marks = bytearray(), [np.zeros(1, dtype=np.int64)], []
+    for rows, ends_here, mark in _mapped(written, table.blocks()):
+        ends.append(ends_here + len(text))
         text += rows
-        if apart is not None:
-            marks.append(pd.util.hash_array(block[apart].to_numpy(), categorize=False))
+        if mark is not None:
+            marks.append(mark)
     edges = np.concatenate(ends)
     split = split_of(len(edges) - 1)
     if apart is not None:
         cells = pd.Series(np.concatenate(marks))
         if cells[split.train].isin(cells[split.test]).any():
             raise in_both_parts(table.path, apart)
-    header = _csv_of(pd.DataFrame(columns=table.columns), header=True)
-    target.write(header)
+    header = BytesIO()
+    tables.write_csv(pd.DataFrame(columns=table.columns), header)
+    target.write(header.getvalue())
     for rows in _in_order(text, edges, split.train):
         target.write(rows)
-    test = BytesIO(b"".join([header, *_in_order(text, edges, split.test)]))
+    test = BytesIO(b"".join([header.getvalue(), *_in_order(text, edges, split.test)]))
     return pd.concat(table.parsed(test))
 
 
@@ -182,9 +211,9 @@ def in_both_parts(path: RawPath, column: str) -> RawDataProblem:
     )
 
 
-def _csv_of(rows: pd.DataFrame, *, header: bool = False) -> bytes:
+def _csv_of(rows: pd.DataFrame, *, quote_text: bool = False) -> bytes:
     text = BytesIO()
-    tables.write_csv(rows, text, header=header)
+    tables.write_csv(rows, text, header=False, quote_text=quote_text)
     return text.getvalue()
 
 

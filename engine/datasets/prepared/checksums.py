@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from mlebench_console.competitions.kit.placing import checksummed
 from mlebench_console.competitions.model import CONTENT, Checksums, Competition
 from mlebench_console.engine.datasets.steps import ReportStep
 from mlebench_console.foundation.files import write_json
@@ -98,7 +99,9 @@ def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
                 if report is not None:
                     report(name, before + more, total)
 
-            found[side][path.name] = _content_sum(path) or md5_of(path, report_total)
+            found[side][path.name] = (
+                _content_sum(path) or checksummed.md5_of(path) or md5_of(path, report_total)
+            )
             done += path.stat().st_size
     return Checksums(None, found["public"], found["private"])
 
