@@ -88,7 +88,7 @@ class Defect:
 
 
 @dataclass(frozen=True)
-class Difference:
+class KnownDifference:
     """Submissions of which edition v1 makes something else than MLE-bench, on purpose.
 
     Attributes:
@@ -187,7 +187,7 @@ class Competition:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     defects: tuple[Defect, ...] = ()
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[KnownDifference, ...] = ()
     excluded: str | None = None
     size_gb: float | None = None
     needs: tuple[str, ...] = ()

@@ -69,7 +69,7 @@ STAYING: dict[str, dict[str, str]] = {
     "console/fields.py": {"text.startswith(value)": "a cell, compared with what a person types in a filter"},
     "console/nouns/grading.py": {"row.message.partition('\\n')": GRADERS},
     "console/screens/overview.py": {"text.partition(' ')": TYPED},
-    "console/views/grading.py": {"_NAMED_ROW.search(message)": GRADERS},
+    "console/screens/grading.py": {"_NAMED_ROW.search(message)": GRADERS},
     "console/views/names.py": {"text.partition('/')": TYPED},
     "console/views/run.py": {
         "_SECRET_NAME.search(name)": AGENTS,
