@@ -192,7 +192,7 @@ class CommandLine(Widget):
         shown = [each for each in self._found[first : first + room] if each.shown or not self._problem]
         more = len(self._found) - len(shown)
         yield ((signs.rule * size.width, "faint"),)
-        table = Table(_COLUMNS, shown, min(size.width, _WIDEST_LIST), self.app.drawing)
+        table = Table(_COLUMNS, shown, self.app.drawing.within(min(size.width, _WIDEST_LIST)))
         for place, each in enumerate(shown, start=first):
             is_chosen = place == self._chosen
             (_margin, *pieces) = table.line(each).pieces

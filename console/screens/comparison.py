@@ -128,7 +128,7 @@ class CompareScreen(ListScreen):
         everything = self._everything
         shown = found.duels if everything else found.deciding
         even = () if everything else tuple(duel for duel in found.duels if not duel.difference)
-        duels = Table(self._duel_columns(found, drawing.width), found.duels, drawing.width, drawing)
+        duels = Table(self._duel_columns(found, drawing.width), found.duels, drawing)
         yield section("all competitions" if everything else "competitions that decide", str(len(shown)))
         if shown:
             yield duels.heading()

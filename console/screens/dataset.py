@@ -274,7 +274,9 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         self.header.show(*self._header(found), *self._filter_line(len(shown), free))
         width = self.line_list.line_width
         columns = _WIDE if width >= _WITH_BARS else _NARROW
-        table = Table(columns, shown, width - 1, self.app.drawing, mark=lambda row: row.key in self.marks)
+        table = Table(
+            columns, shown, self.app.drawing.within(width - 1), mark=lambda row: row.key in self.marks
+        )
         nothing = Line((("  no dataset has these words: Esc clears the filter", "dim"),))
         self.line_list.show(list(_by_split(table, shown)) or [nothing])
         self.place_detail()

@@ -369,7 +369,7 @@ def _items(question: Question, shown: Sequence[tuple[str, str]], drawing: Drawin
         NounField[tuple[str, str]]("detail", lambda item, _: item[1], 10, grows=REST, role="dim"),
     )
     every = [item for affected in question.affected for item in affected.items]
-    table = Table(columns, every, drawing.width, drawing)
+    table = Table(columns, every, drawing)
     return map(table.line, shown)
 
 

@@ -94,7 +94,7 @@ class EventsScreen(DescribedScreen):
             newest.append(equal)
             if event_key(equal) in self._opened:
                 newest += [(one,) for one in equal]
-        table = Table(_columns(newest, shown.line_width), newest, shown.line_width, self.app.drawing)
+        table = Table(_columns(newest, shown.line_width), newest, self.app.drawing.within(shown.line_width))
         lines: list[Block] = []
         for day, of_day in groupby(newest, key=_day):
             lines.append(section(day))

@@ -200,7 +200,9 @@ class ExperimentScreen(_SubjectScreen):
             CompetitionTrials(name, found.evidence.by_competition[name], costs.get(name)) for name in shown
         ]
         trials = Table(
-            _trial_columns(rows, seeds, is_wide=drawing.width >= _WIDE), rows, drawing.width - 1, drawing
+            _trial_columns(rows, seeds, is_wide=drawing.width >= _WIDE),
+            rows,
+            drawing.within(drawing.width - 1),
         )
         for split in ORDER:
             of_split = [row for row in rows if split_of(row.competition_id) == split]
@@ -261,7 +263,7 @@ def _measures(found: ExperimentFacts, measures: Sequence[Measure], drawing: Draw
     ]
 
     def lines(drawing: Drawing) -> Iterable[Line]:
-        table = Table(columns, measures, drawing.width, drawing)
+        table = Table(columns, measures, drawing)
         counts = table.line_of([(("competitions", "dim"),), *(((text, "dim"),) for text in covered)])
         return [table.heading(), counts, *map(table.line, measures)]
 

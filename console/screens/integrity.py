@@ -187,7 +187,7 @@ class IntegrityScreen(FilteredScreen):
         left_out = sum(not one.counts for one in facts.findings) if not self._with_notes else 0
         notes = self.app.drawing.keys("integrity.notes")
         self.header.show(self._header(facts, left_out, notes))
-        table = Table(FINDING.fields, found, shown.line_width, self.app.drawing)
+        table = Table(FINDING.fields, found, self.app.drawing.within(shown.line_width))
         if found:
             shown.show([table.line(one, key=one.key) for one in found], heading=table.heading())
         elif facts.looked_at:

@@ -461,7 +461,7 @@ class _OverviewLines:
             sweep={"cell": name, "width": _SHORTEST_NAME},
             bar={} if self.size.width >= _ROOMY else {"width": min(BARS)},
         )
-        table = Table(columns, rows, self.size.width, self.drawing)
+        table = Table(columns, rows, self.drawing.within(self.size.width))
         lines: list[Block] = []
         for row in rows:
             lines.append(table.line(row, key=Target("sweep", row.standing.sweep.id)))
@@ -491,7 +491,7 @@ class _OverviewLines:
         columns = "sign what runs times next" if self.size.width >= _ROOMY else "sign what runs times"
         every = (self.listed.needed, self.listed.own, self.listed.acknowledged)
         shown = [need for needs in every for need in needs[:_MOST_GROUPS]]
-        return Table(NEED.columns(columns), shown, self.size.width, self.drawing)
+        return Table(NEED.columns(columns), shown, self.drawing.within(self.size.width))
 
     def _needs(self, shown: Sequence[Need]) -> list[Block]:
         """Return the lines of each need, below them its acknowledgement and, if it is opened, its runs."""
@@ -540,7 +540,7 @@ class _OverviewLines:
             why={"cell": why, "role": "dim"},
         )
         rows = run_rows(group.runs[:_MOST_OF_GROUP], self.found.needs.limits)
-        table = Table(columns, rows, self.size.width, self.drawing)
+        table = Table(columns, rows, self.drawing.within(self.size.width))
         lines: list[Block] = [
             table.line(row, key=Target("run", row.run.sweep_id, row.run.id, key)) for row in rows
         ]
@@ -558,7 +558,7 @@ class _OverviewLines:
             competition={"width": 34},
             which={"role": "dim"},
         )
-        table = Table(columns, shown, self.size.width, self.drawing)
+        table = Table(columns, shown, self.drawing.within(self.size.width))
         lines: list[Block] = [
             table.line(row, key=(Target("run", row.run.sweep_id, row.run.id), "running")) for row in shown
         ]
@@ -613,7 +613,7 @@ class _OverviewLines:
             # In a narrow terminal the beginning of a long name says enough, that of a result does not.
             brief={"cell": what, "gap": 1, "grows": REST if is_roomy else 300},
         )
-        table = Table(columns, shown, self.size.width, self.drawing)
+        table = Table(columns, shown, self.drawing.within(self.size.width))
         return [table.line(row, key=(target(row), row[0].event.id)) for row in shown]
 
 

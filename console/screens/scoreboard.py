@@ -292,7 +292,7 @@ def _summaries(shown: Sequence[Row], rows: Sequence[Row], drawing: Drawing) -> I
         NounField[Row]("comparable", comparable, 24, grows=48),
         NounField[Row]("medals", _own_medals, 37, grows=100),
     )
-    table = Table(columns, shown, drawing.width, drawing)
+    table = Table(columns, shown, drawing)
     for row in shown:
         yield table.line(row)
         if costs := costs_text(row.costs):
@@ -403,7 +403,6 @@ def table_lines(
     table = Table(
         _columns(drawing.width >= _WIDE, footnotes),
         found,
-        drawing.width,
         drawing,
         sorting=sorting,
         mark=lambda row: subject_of(row) in marked,

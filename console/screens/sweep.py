@@ -187,8 +187,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             table = Table(
                 _table_columns(board, is_narrow=shown.line_width < _TABLE_NARROW),
                 found,
-                shown.line_width,
-                self.app.drawing,
+                self.app.drawing.within(shown.line_width),
                 sorting=self._sorting,
                 mark=lambda row: row.run.id in self.marks,
             )
@@ -479,7 +478,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             if each is not None and each.run.id in passing
         }
         columns = _matrix_columns(board, self._cells, self.marks, with_nodes=size.width >= _WITH_NODES)
-        table = Table(columns, shown, size.width, drawing, sorting=self._sorting)
+        table = Table(columns, shown, drawing.within(size.width), sorting=self._sorting)
         lines = []
         for group, rows in groups:
             lines += [Line()] if lines else []

@@ -93,7 +93,7 @@ def test_a_cell_is_read_in_its_longest_form_and_without_what_spans_other_columns
 
 
 def test_a_long_text_goes_on_below_its_row_and_loses_nothing() -> None:
-    table = Table(FRUIT.columns("name note why"), ROWS, 24, DRAWING)
+    table = Table(FRUIT.columns("name note why"), ROWS, DRAWING.within(24))
     lines = ["".join(text for text, _role in line.pieces).rstrip() for line in table.lines(ROWS[1], "apple")]
     assert lines == ["  apple  bad: eaten by a", "            worm"]
     assert [line.selectable for line in table.lines(ROWS[1], "apple")] == [True, False]

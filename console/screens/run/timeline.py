@@ -30,7 +30,7 @@ _EVIDENCE_LINES = 6
 def _attempts(facts: RunFacts, drawing: Drawing) -> Iterable[Block]:
     """Draw the attempts, newest first, each with the evidence of how it ended."""
     rows = attempt_rows(facts.run, facts.attempts)
-    table = Table(ATTEMPT.fields, rows, drawing.width, drawing)
+    table = Table(ATTEMPT.fields, rows, drawing)
     yield table.heading()
     for each in reversed(rows):
         attempt = each.attempt

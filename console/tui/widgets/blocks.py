@@ -139,7 +139,7 @@ def listing(
     """Return a table; the cursor may be on its rows if they have keys."""
 
     def lines(drawing: Drawing) -> Iterable[Line]:
-        table = Table(columns, rows, drawing.width, drawing, mark=mark)
+        table = Table(columns, rows, drawing, mark=mark)
         if titles:
             yield table.heading()
         for row in rows:

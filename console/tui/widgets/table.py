@@ -1,7 +1,7 @@
 """Tables: fields of a noun fitted to the width of a list, with a heading, marks and the sort order.
 
     columns = RUN.columns("run competition state why", competition={"width": 28})
-    table = Table(columns, found, width, drawing, sorting=sorting, mark=lambda row: row.run.id in marks)
+    table = Table(columns, found, drawing, sorting=sorting, mark=lambda row: row.run.id in marks)
     line_list.show([table.line(row, key=RUN.key(row)) for row in found], heading=table.heading())
 
 `LineList` shows the heading above its lines, without scrolling it, and posts `TitleClicked(by)` when a title is
@@ -31,7 +31,7 @@ class Table(Generic[Row]):
     Args:
         columns: from left to right.
         rows: determine the widths; other rows can be drawn too.
-        width: of the whole table.
+        drawing: has the width of the whole table.
         sorting: the sort order, which the heading shows by an arrow.
         mark: returns whether a row is marked; without it there is no column for marks.
     """
@@ -40,7 +40,6 @@ class Table(Generic[Row]):
         self,
         columns: Sequence[NounField[Row]],
         rows: Sequence[Row],
-        width: int,
         drawing: Drawing,
         *,
         sorting: SortOrder[Any] | None = None,
@@ -50,7 +49,6 @@ class Table(Generic[Row]):
         self._signs = drawing.signs
         self._sorting = sorting
         self._mark = mark
-        self._width = width
         self._margin = 2 if mark is None else 3
         self._columns = columns
         self._spans = self._placed(rows)
@@ -107,7 +105,7 @@ class Table(Generic[Row]):
         if not pieces:
             return [cell]
         *before, (text, role) = pieces
-        room = (self._width if isinstance(cell, Rest) else span.end) - span.begin - width_of(before)
+        room = (self._drawing.width if isinstance(cell, Rest) else span.end) - span.begin - width_of(before)
         first, *others = wrapped(text, room, column.wraps)
         indent: Piece = (" " * width_of(before), "text")
         lines = [(*before, (first, role)), *((indent, (other, role)) for other in others)]
@@ -124,7 +122,7 @@ class Table(Generic[Row]):
             used = span.end
             if isinstance(cell, Rest):
                 forms = (cell.whole, cell.shorter) if cell.shorter else (cell.whole,)
-                room = self._width - span.begin
+                room = self._drawing.width - span.begin
                 shown = next((form for form in forms if width_of(form) <= room), forms[-1])
                 pieces += self._fitted(shown, room)
                 break
@@ -150,12 +148,12 @@ class Table(Generic[Row]):
         """Return the span of each column; that of a column that is left out is empty."""
         # Cleaned before any width is measured: what is drawn of a control character is wider than nothing.
         cells = [[cleaned(column.cell(row, self._drawing)) for row in rows] for column in self._columns]
-        widths = fitted_to_screen(self._columns, cells, self._width, self._margin)
+        widths = fitted_to_screen(self._columns, cells, self._drawing.width, self._margin)
         used = self._margin
         spans = []
         for column, width in zip(self._columns, widths, strict=True):
             begin = used + (column.gap if used > self._margin else 0) if width else used
             used = begin + width
             by = column.name if column.order is not None else ""
-            spans.append(ColumnSpan(min(begin, self._width), min(used, self._width), by))
+            spans.append(ColumnSpan(min(begin, self._drawing.width), min(used, self._drawing.width), by))
         return tuple(spans)

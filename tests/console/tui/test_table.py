@@ -45,7 +45,7 @@ def text(line: Line) -> str:
 
 
 def table(width: int, sorting: SortOrder[str] | None = None) -> Table[tuple[str, int, str, str]]:
-    return Table(COLUMNS, ROWS, width, DRAWING, sorting=sorting)
+    return Table(COLUMNS, ROWS, DRAWING.within(width), sorting=sorting)
 
 
 def test_names_take_what_they_need_before_anything_else_grows() -> None:
@@ -74,13 +74,17 @@ def test_one_long_name_among_many_costs_no_figures_and_no_problem_its_end() -> N
         NounField[str]("date", lambda _name, _drawing: "2026-03-14", 10, drop=1),
         NounField[str]("rate", what, 9),
     ]
-    assert text(Table(columns, rows, 70, DRAWING).heading()).split() == ["name", "date", "rate"]
-    assert text(Table(columns, rows, 70, DRAWING).line(rows[0])).rstrip().endswith(problem)
-    calm = Table([*columns[:2], NounField[str]("rate", lambda _name, _drawing: "-", 9)], rows, 60, DRAWING)
+    assert text(Table(columns, rows, DRAWING.within(70)).heading()).split() == ["name", "date", "rate"]
+    assert text(Table(columns, rows, DRAWING.within(70)).line(rows[0])).rstrip().endswith(problem)
+    calm = Table(
+        [*columns[:2], NounField[str]("rate", lambda _name, _drawing: "-", 9)], rows, DRAWING.within(60)
+    )
     assert text(calm.heading()).split() == ["name", "date", "rate"]
     assert rows[-1] in text(calm.line(rows[-1]))
     few = Table(
-        [*columns[:2], NounField[str]("rate", lambda _name, _drawing: "24 MB/s", 9)], rows[-2:], 50, DRAWING
+        [*columns[:2], NounField[str]("rate", lambda _name, _drawing: "24 MB/s", 9)],
+        rows[-2:],
+        DRAWING.within(50),
     )
     assert text(few.heading()).split() == ["name", "rate"] and rows[-1] in text(few.line(rows[-1]))
 
@@ -130,7 +134,7 @@ def test_no_name_is_cut_beside_room_that_nobody_needs(
     ]
     columns.append(NounField("what", of_length(40), 12, grows=REST))
     rows = range(len(names))
-    drawn = Table(columns, rows, width, DRAWING)
+    drawn = Table(columns, rows, DRAWING.within(width))
     assert not wasted_beside_cut_names(drawn, rows)
     assert all(width_of(drawn.line(row).pieces) <= width for row in rows)
 
@@ -141,12 +145,12 @@ async def test_no_screen_cuts_a_name_beside_room_that_nobody_needs(
     seen: dict[tuple[str, ...], Callable[[int], tuple[Table[Any], Sequence[Any]]]] = {}
     init = Table.__init__
 
-    def keep(self: Any, columns: Any, rows: Any, width: int, signs: Any, **options: Any) -> None:
-        init(self, columns, rows, width, signs, **options)
+    def keep(self: Any, columns: Any, rows: Any, drawing: Drawing, **options: Any) -> None:
+        init(self, columns, rows, drawing, **options)
 
         def at(width: int) -> tuple[Table[Any], Sequence[Any]]:
             made = Table.__new__(Table)
-            init(made, columns, rows, width, signs, **options)
+            init(made, columns, rows, drawing.within(width), **options)
             return made, rows
 
         seen[tuple(column.title for column in columns)] = at
@@ -186,10 +190,10 @@ def test_a_cell_may_take_the_place_of_all_that_follow() -> None:
     problem = NounField[tuple[str, int, str, str]](
         "seed", lambda _row, _drawing: Rest((("went wrong", "bad"),)), 4
     )
-    line = Table([COLUMNS[0], problem, *COLUMNS[2:]], ROWS, 60, DRAWING).line(ROWS[0])
+    line = Table([COLUMNS[0], problem, *COLUMNS[2:]], ROWS, DRAWING.within(60)).line(ROWS[0])
     assert text(line).rstrip().endswith("  went wrong")
 
 
 def test_whatever_a_cell_holds_is_harmless() -> None:
     column = replace(COLUMNS[0], cell=lambda _row, _drawing: (("\x1b]0;title\x07", "bad"), ("\x9b", "text")))
-    assert "\x1b" not in text(Table([column], ROWS, 60, DRAWING).line(ROWS[0]))
+    assert "\x1b" not in text(Table([column], ROWS, DRAWING.within(60)).line(ROWS[0]))
