@@ -128,7 +128,8 @@ class CompareScreen(ListScreen):
         everything = self._everything
         shown = found.duels if everything else found.deciding
         even = () if everything else tuple(duel for duel in found.duels if not duel.difference)
-        duels = Table(self._duel_columns(found, drawing.width), found.duels, drawing)
+        columns = self._duel_columns(found, is_wide=drawing.width >= _WIDE)
+        duels = Table(columns, found.duels, drawing)
         yield section("all competitions" if everything else "competitions that decide", str(len(shown)))
         if shown:
             yield duels.heading()
@@ -148,9 +149,9 @@ class CompareScreen(ListScreen):
             yield wrapped(f"only one has results of: {', '.join(found.left_out)}", "dim", ("  ", "text"))
 
     @staticmethod
-    def _duel_columns(found: Comparison, width: int) -> tuple[NounField[Duel], ...]:
+    def _duel_columns(found: Comparison, *, is_wide: bool) -> tuple[NounField[Duel], ...]:
         """Return the columns of the competitions; wide screens have room for scores and costs."""
         split = "split " if len({duel.complexity for duel in found.duels}) > 1 else ""
-        costs = "A_usd B_usd " if width >= _WIDE and are_measured(found.costs) else ""
-        scores = "better A_scores B_scores" if width >= _WIDE else ""
+        costs = "A_usd B_usd " if is_wide and are_measured(found.costs) else ""
+        scores = "better A_scores B_scores" if is_wide else ""
         return DUEL.columns(f"competition {split}A bars B points {costs}{scores}", A={"gap": 2})

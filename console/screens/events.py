@@ -94,7 +94,8 @@ class EventsScreen(DescribedScreen):
             newest.append(equal)
             if event_key(equal) in self._opened:
                 newest += [(one,) for one in equal]
-        table = Table(_columns(newest, shown.line_width), newest, self.app.drawing.within(shown.line_width))
+        columns = _columns(newest, is_roomy=shown.line_width >= _ROOMY)
+        table = Table(columns, newest, self.app.drawing.within(shown.line_width))
         lines: list[Block] = []
         for day, of_day in groupby(newest, key=_day):
             lines.append(section(day))
@@ -193,12 +194,12 @@ def _day(row: EventRow) -> str:
     return wording.day(row[0].event.at)
 
 
-def _columns(found: Sequence[EventRow], width: int) -> Columns[EventRow]:
+def _columns(found: Sequence[EventRow], *, is_roomy: bool) -> Columns[EventRow]:
     sweeps = sorted({event_sweeps(row) for row in found} - {""})
 
     def sweep(row: EventRow, drawing: Drawing) -> Forms:
         return Forms(told_apart(event_sweeps(row), sweeps, _SHORTEST_SWEEP, drawing.signs.ellipsis))
 
     # The beginning of a long name says enough, that of a result or a cause does not.
-    brief = {"width": _CAUSE} if width >= _ROOMY else {}
+    brief = {"width": _CAUSE} if is_roomy else {}
     return EVENT.columns("time sign sweep competition seed kind brief", sweep={"cell": sweep}, brief=brief)

@@ -1,4 +1,4 @@
-"""The scoreboard's data for screens and commands: rows, one experiment, a comparison, an export."""
+"""The scoreboard's data for screens and commands: rows, one experiment, a comparison."""
 
 from __future__ import annotations
 
