@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
@@ -53,6 +54,7 @@ _INCOMPLETE_IN_A_ROW = 3  # measurements of the disk, before that is reported
 _TURN_SECONDS = 0.1
 _MOST_PROBLEMS_NAMED = 3
 _CODE_SECONDS = 20.0
+_RESERVED_FILES, _RESERVED_BYTES = 32, 1 << 20
 
 
 # In a job, where a walk through an attempt's directory asks a file system that hundreds of nodes share.
@@ -123,6 +125,8 @@ class RunnerAttempt:
         hidden = partial(secrets.read_hidden, folder) if self._order.secret else tuple
         self._code = CodeSnapshots(folder, hidden, code_worker, clock)
         self._code_until: float | None = None
+        self._measure_until: float | None = None
+        self._measures_last = self._measured_last = False
         self._started: Started | None = None
         self._given_up: Ending | None = None
         self._root: int | None = None
@@ -180,7 +184,8 @@ class RunnerAttempt:
             self._measure_disk(self._root, [process.pid for process in tree.below(self._root)])
         if disk is not None and self._order.conditions.disk_limit_bytes is not None:
             self._note_unmeasured(disk)
-        self._host.note_disk_use(disk_bytes)
+        if disk is not None:
+            self._note_disk_use(disk)
         usage = self._meter.measure(
             tree,
             self._root,
@@ -218,6 +223,9 @@ class RunnerAttempt:
             if whole:
                 self._whole_at, self._written_bytes = now, written or 0
 
+    def _note_disk_use(self, disk: DiskUse) -> None:
+        self._host.note_disk_use(disk.bytes, disk.files if self._sandbox.counts_files() else None)
+
     def _note_unmeasured(self, disk: DiskUse) -> None:
         """Report once what could not be measured several times in a row; a single failure does not matter."""
         self._incomplete = self._incomplete + 1 if disk.unseen else 0
@@ -240,6 +248,8 @@ class RunnerAttempt:
         if not self._gateway.is_ready and not why_not:
             return  # continued by the next step once it listens
         self._host.note_start()
+        if not self._host.is_full():
+            self._reserve_room()
         why_not = why_not or self._sandbox.start()
         if why_not:
             self._give_up(Ending.unseen(EndReason.UNSTARTED, why_not, ProblemCode.NOT_STARTED))
@@ -252,6 +262,15 @@ class RunnerAttempt:
         if output.claim(self.folder / protocol.CLAIM):
             self._gather(ending)
 
+    def _reserve_room(self) -> None:
+        """Take the room that recording an ending needs, as on a disk that agents have filled to the last inode."""
+        reserve = self.folder / protocol.RESERVE
+        reserve.mkdir(exist_ok=True)
+        for number in range(_RESERVED_FILES):
+            (reserve / str(number)).touch()
+        with (reserve / "bytes").open("wb") as stream:
+            os.posix_fallocate(stream.fileno(), 0, _RESERVED_BYTES)
+
     def _watch(self) -> None:
         if self._started is None:
             self._started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
@@ -260,6 +279,10 @@ class RunnerAttempt:
             self.stage = Stage.RUNNING
             self._root = self._sandbox.root_process()
             self._report_started(self._started)
+        if self._host.is_full() and not self._sandbox.agent_lives():
+            trees.remove_tree(
+                self.folder / protocol.RESERVE
+            )  # its main process waits for room to record the ending
         self.names = protocol.names_in(self.folder)
         if protocol.RESTARTS in self.names:
             self._report_restarts()
@@ -334,6 +357,9 @@ class RunnerAttempt:
         """
         if not self._sandbox.end_leftovers() or not self._gateway.end():
             return  # continued by the next step once it has ended
+        trees.remove_tree(self.folder / protocol.RESERVE)
+        if not self._is_measured():
+            return
         ending = self._reported_ending() or self._conclude(seen)
         if not self._is_code_kept(ending):
             return
@@ -343,6 +369,20 @@ class RunnerAttempt:
         protocol.write(self.folder / protocol.EXIT, ending)
         self._report_once(Collected(self._clock.now()))
         self.stage = Stage.DONE
+
+    def _is_measured(self) -> bool:
+        """Measure what an ended agent holds once more where there is no room: it may have filled that since."""
+        self._measure_until = self._measure_until or time.monotonic() + _CODE_SECONDS
+        is_over = self._reported_ending() is not None or time.monotonic() > self._measure_until
+        if self._measured_last or is_over or not self._host.is_full():
+            return True
+        disk = self._disk.take()
+        if disk is not None and self._measures_last:
+            self._note_disk_use(disk)
+            self._measured_last = True
+            return True
+        self._measures_last = self._disk.start() or self._measures_last
+        return False
 
     def _is_code_kept(self, ending: Ending) -> bool:
         """Keep the code of the final submission, which nobody writes any more; stop waiting for a disk that hangs."""

@@ -58,6 +58,8 @@ CODE = "code"
 SNAPSHOTS = "snapshots"
 CODE_SNAPSHOTS = "code_snapshots"
 SCRATCH = "scratch"
+# Room that is free again when an attempt ends, to record how.
+RESERVE = "reserve"
 # The sockets of the processes that serve an agent: its validation server, model gateway and proxy.
 SERVICES = "services"
 VALIDATION_SOCKET = "validation.sock"

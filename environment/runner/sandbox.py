@@ -68,6 +68,10 @@ class Sandbox(Protocol):
         """Return the agent's disk usage outside its attempt's directory; called on another thread."""
         return 0
 
+    def counts_files(self) -> bool:
+        """Return whether all files that the agent can make are in its attempt's directory, where they are counted."""
+        return True
+
     def bytes_seen_by_root(self) -> int | None:
         """Return the size of the agent's own folders as measured by root; called on another thread.
 

@@ -100,23 +100,19 @@ def test_variables_of_a_definition_reach_the_agent_and_not_the_root_that_starts_
     script = f'env > "$LOGS_DIR/variables"; {WAIT_FOR_GO}'
     docker.agent("loader", script)
     config = docker.agents_dir / PROBE / "config.yaml"
-    config.write_text(
-        config.read_text() + "    LD_PRELOAD: /home/code/evil.so\n    PATH: /own:/usr/bin:/bin\n"
-    )
+    config.write_text(config.read_text() + "    LD_PRELOAD: /home/code/evil.so\n")
     docker.start()
     docker.launch("loader")
     (run,) = docker.until_started()
     container = docker.container_of(run)["Id"]
     main = connect().inspect_container(container)["State"]["Pid"]
     of_main = Path(f"/proc/{main}/environ").read_bytes().decode().split("\0")
-    assert not [
-        line for line in of_main if line.startswith(("LD_", "GLIBC_", "PYTHON")) and line.partition("=")[2]
-    ]
+    assert not [line for line in of_main if line.startswith(("LD_", "GLIBC_"))]
     assert "evil.so" not in Path(f"/proc/{main}/maps").read_text()
     docker.go(run)
     docker.ended()
     of_agent = (docker.folder(run) / protocol.LOGS / "variables").read_text().splitlines()
-    assert {"LD_PRELOAD=/home/code/evil.so", "PATH=/own:/usr/bin:/bin"} <= set(of_agent)
+    assert "LD_PRELOAD=/home/code/evil.so" in of_agent
     assert not any(line.startswith(FOR_AGENT) for line in of_agent)
 
 

@@ -495,6 +495,10 @@ class DockerSandbox(Sandbox):
             found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
         return sum(int(one.get("SizeRw") or 0) for one in found)
 
+    def counts_files(self) -> bool:
+        """Return that they are not: of a container's own file system the daemon tells only the bytes."""
+        return False
+
     def bytes_seen_by_root(self) -> int | None:
         """Return the bytes of the agent's folders and deleted files, measured by root in a container now and then."""
         if os.geteuid() == 0 or (

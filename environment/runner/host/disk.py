@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -40,10 +40,12 @@ class DiskUse:
     Attributes:
         bytes: on disk; a lower bound where measuring stopped because the limit was exceeded.
         unseen: entries that could not be read and so are not counted, a few at most.
+        files: the entries of the attempt's directory, each of which takes one of the disk's inodes.
     """
 
     bytes: int
     unseen: tuple[str, ...]
+    files: int = field(default=0, compare=False)
 
 
 class DiskMeter:
@@ -123,24 +125,25 @@ class DiskMeter:
         if whole:
             self.entries = self._sizes_in_directory = 0
             self._on_node = []
-        total = self._sizes_in_directory
+        total, files = self._sizes_in_directory, 0 if whole else self.entries
         between_hosts = _sizes_in_directory(self._attempt, refused, self._on_node) if whole else ()
         on_node = chain(_sizes_of_deleted(processes, refused), _sizes_below(self._on_node, refused))
         for size, is_on_node in chain(
             ((size, False) for size in between_hosts), ((size, True) for size in on_node)
         ):
             total += size
+            files += 1
             if not is_on_node:
                 self.entries += 1
                 self._sizes_in_directory += size
             if self._most is not None and total > self._most:
-                return DiskUse(total, tuple(unseen))
+                return DiskUse(total, tuple(unseen), files)
             yield
         try:
             seen_by_root = self._as_root() if unseen and self._most is not None else None
             if seen_by_root is not None:
                 total, unseen = max(total, seen_by_root), []
-            return DiskUse(total + self._elsewhere(), tuple(unseen))
+            return DiskUse(total + self._elsewhere(), tuple(unseen), files)
         except Unreachable:
             return None  # an incomplete sum would look complete
 
@@ -159,7 +162,7 @@ def _measure_for_a_turn(steps: Generator[None, None, DiskUse | None]) -> tuple[D
 
 
 # Recordings, which the agent neither writes nor sees, and data that it only reads.
-_OURS = (protocol.RECORDED_CALLS, protocol.DATASET)
+_OURS = (protocol.RECORDED_CALLS, protocol.DATASET, protocol.RESERVE)
 _COPIES = (protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS)
 
 

@@ -28,15 +28,22 @@ class HostMonitor:
         self._order = order
         self._gpus = gpus
         self._full_at_start = False
+        self._free_at_start: int | None = None
         self._held: int | None = None
+        self._files: int | None = None
 
     def note_start(self) -> None:
         """Check the disk before the agent is started."""
-        self._full_at_start = bool(self._full_disk(0))
+        self._full_at_start = self.is_full()
+        self._free_at_start = min(_free_bytes(os.statvfs(folder)) for folder in self._folders)
 
-    def note_disk_use(self, held: int | None) -> None:
-        """Record the attempt's own disk usage, if it was measured."""
-        self._held = self._held if held is None else held
+    def note_disk_use(self, held: int, files: int | None) -> None:
+        """Record the attempt's own disk usage as measured; `files` is None where they can't all be counted."""
+        self._held, self._files = held, files
+
+    def is_full(self) -> bool:
+        """Return whether there is no room on the disk, whoever has filled it."""
+        return self._full_disk(0, 0) is not None
 
     def problem(self, started: Started | None) -> HostProblem | None:
         """Return the problem of the host that may have ended the agent; None where none is found."""
@@ -47,18 +54,21 @@ class HostMonitor:
     def _disk(self) -> HostProblem | None:
         """Return whether the disk would be full even without what the attempt itself has written.
 
-        Otherwise an agent could fill it and be launched again for free.
+        Otherwise an agent could fill it and be launched again for free. One that kept to its limit can't have filled a
+        disk on which there was room for all of that.
         """
         if self._full_at_start:
-            return self._full_disk(0)
+            return self._full_disk(0, 0)
         if self._held is None:
             return None
-        allowed = self._order.conditions.disk_limit_bytes
-        own = 0 if allowed is not None and self._held <= allowed else self._held
-        return self._full_disk(own)
+        allowed, free = self._order.conditions.disk_limit_bytes, self._free_at_start
+        had_room = allowed is not None and free is not None and free - allowed >= LEAST_FREE_BYTES
+        kept_to_it = had_room and allowed is not None and self._held <= allowed
+        return self._full_disk(0 if kept_to_it else self._held, self._files)
 
-    def _full_disk(self, own_bytes: int) -> HostProblem | None:
-        return next(filter(None, (_full_disk(folder, own_bytes) for folder in self._folders)), None)
+    def _full_disk(self, own_bytes: int, own_files: int | None) -> HostProblem | None:
+        found = (_full_disk(folder, own_bytes, own_files) for folder in self._folders)
+        return next(filter(None, found), None)
 
     def _lost_gpus(self) -> HostProblem | None:
         # The driver lists whole devices only.
@@ -70,13 +80,17 @@ class HostMonitor:
         return HostProblem(ProblemCode.GPU_LOST, text, devices=lost)
 
 
-def _full_disk(folder: Path, own_bytes: int) -> HostProblem | None:
-    """Return that the disk below `folder` would be full even without `own_bytes`; None where it is not."""
+def _free_bytes(found: os.statvfs_result) -> int:
+    return found.f_bavail * found.f_frsize
+
+
+def _full_disk(folder: Path, own_bytes: int, own_files: int | None) -> HostProblem | None:
+    """Return that the disk below `folder` would be full even without what is one's own; None where it is not."""
     found = os.statvfs(folder)
-    free = found.f_bavail * found.f_frsize
+    free = _free_bytes(found)
     if free + own_bytes < LEAST_FREE_BYTES:
         text = f"the host's disk is full: {free >> 20} MiB are free below {folder}"
-    elif own_bytes == 0 and found.f_files and found.f_favail < LEAST_FREE_FILES:
+    elif own_files is not None and found.f_files and found.f_favail + own_files < LEAST_FREE_FILES:
         text = f"the host's disk has no room for more files below {folder}"
     else:
         return None

@@ -38,8 +38,7 @@ def test_a_host_without_trouble_shows_none(tmp_path: Path) -> None:
 def test_a_disk_that_others_have_filled_is_evidence(tmp_path: Path, free: SimpleNamespace) -> None:
     witness = HostMonitor(tmp_path, order_with(), tuple)
     witness.note_start()
-    witness.note_disk_use(1 << 20)
-    witness.note_disk_use(None)
+    witness.note_disk_use(1 << 20, 0)
     free.f_bavail = 1
     found = witness.problem(STARTED)
     assert found is not None
@@ -52,7 +51,7 @@ def test_a_disk_that_the_agent_has_filled_itself_is_none(tmp_path: Path, free: S
     witness.note_start()
     free.f_bavail = 1
     assert witness.problem(STARTED) is None  # nobody knows what it holds
-    witness.note_disk_use(1 << 40)
+    witness.note_disk_use(1 << 40, 0)
     assert witness.problem(STARTED) is None
 
 
@@ -62,11 +61,37 @@ def test_a_disk_was_the_hosts_problem_if_it_was_full_before_or_the_agent_kept_to
     free.f_bavail = 1
     at_start = HostMonitor(tmp_path, order_with(), tuple)
     at_start.note_start()
-    at_start.note_disk_use(1 << 40)
+    at_start.note_disk_use(1 << 40, 0)
     assert at_start.problem(STARTED)
-    within_limit = HostMonitor(tmp_path, order_with(disk_limit_bytes=1 << 40), tuple)
-    within_limit.note_disk_use(1 << 40)
+    free.f_bavail = 1000
+    within_limit = HostMonitor(tmp_path, order_with(disk_limit_bytes=900 << 20), tuple)
+    within_limit.note_start()
+    within_limit.note_disk_use(900 << 20, 0)
+    free.f_bavail = 1
     assert within_limit.problem(STARTED)
+
+
+def test_an_agent_whose_limit_exceeds_what_was_free_buys_nothing_by_filling_the_disk_within_it(
+    tmp_path: Path, free: SimpleNamespace
+) -> None:
+    free.f_bavail = 1000
+    witness = HostMonitor(tmp_path, order_with(disk_limit_bytes=2000 << 20), tuple)
+    witness.note_start()
+    witness.note_disk_use(999 << 20, 0)
+    free.f_bavail = 1
+    assert witness.problem(STARTED) is None
+
+
+@pytest.mark.parametrize(("own", "is_evidence"), [(100_000, False), (1, True), (None, False)])
+def test_inodes_that_the_agent_has_taken_itself_are_no_evidence(
+    tmp_path: Path, free: SimpleNamespace, own: int | None, *, is_evidence: bool
+) -> None:
+    free.f_files = free.f_favail = 100_000
+    witness = HostMonitor(tmp_path, order_with(disk_limit_bytes=1 << 30), tuple)
+    witness.note_start()
+    witness.note_disk_use(1 << 20, own)
+    free.f_favail = 0
+    assert (witness.problem(STARTED) is not None) == is_evidence
 
 
 def test_a_gpu_that_the_driver_does_not_find_any_more_is_evidence(tmp_path: Path) -> None:
