@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from mlebench_console.engine.settings import read_values
@@ -24,6 +24,14 @@ TABLE = "providers"
 PRICES = "model_prices"
 _LEAST_KEY_CHARACTERS = 8  # shorter texts occur in others by chance
 _Rate = Annotated[float, Bounds("a number above 0", above=0)]
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+# Headers of the connection and of the body, which are the gateway's.
+_OWN_HEADERS = frozenset(
+    {
+        *("accept-encoding", "connection", "content-encoding", "content-length", "content-type", "host"),
+        *("expect", "te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _KNOWN = (
     ModelProvider("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -38,6 +46,11 @@ _SETTINGS = {
     "dialect": Dialect,
     "url": str,
     "key": str,
+    "key_file": str,
+    "key_command": str,
+    "key_header": str,
+    "headers": Mapping[str, str],
+    "query": Mapping[str, str],
     "include_usage": bool,
     "requests_per_minute": _Rate,
     "tokens_per_minute": _Rate,
@@ -57,6 +70,10 @@ def all_providers(config_file: Path) -> dict[str, ModelProvider]:
             raise UsageProblem(f"{where} is not valid", "", f"Write it as [{TABLE}.name], in lower case.")
         with _naming_settings(where):
             given = convert(_SETTINGS, values)
+        _check_key(where, given)
+        if given.get("key_file") or given.get("key_command"):
+            given["key"] = ""  # not that of the known provider
+        given |= {table: tuple(given[table].items()) for table in ("headers", "query") if table in given}
         found[name] = replace(found.get(name, ModelProvider(name, "openai", "")), **given)
         parts = urlsplit(found[name].url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
@@ -64,6 +81,19 @@ def all_providers(config_file: Path) -> dict[str, ModelProvider]:
                 f"{where} has no valid url", "", 'Write url = "https://host/v1", as for its clients.'
             )
     return found
+
+
+def _check_key(where: str, given: Mapping[str, Any]) -> None:
+    """Refuse more than one source of a key, and headers that a call can't have."""
+    if sum(bool(given.get(name)) for name in ("key", "key_file", "key_command")) > 1:
+        raise UsageProblem(f"{where} has several keys", "", "Give one of key, key_file and key_command.")
+    headers = dict(given.get("headers", {}))
+    names = [*headers, given["key_header"]] if given.get("key_header") else [*headers]
+    for name in names:
+        value = headers.get(name, "")
+        is_header = _HEADER.fullmatch(name) and name.lower() not in _OWN_HEADERS
+        if not is_header or not value.isascii() or (value and not value.isprintable()):
+            raise UsageProblem(f"{where} is not valid", f"the gateway can't send the header {name!r}")
 
 
 def model_prices(config_file: Path) -> PriceTable:

@@ -22,6 +22,7 @@ from mlebench_console.engine.providers import keys_of, providers_of
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.gateway.budget import Ledger, OverBudget
 from mlebench_console.environment.gateway.dialects import AnswerReader, Api, Dialect, TokenUsage
+from mlebench_console.environment.gateway.keys import key_headers, read_key
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.gateway.records import CallOutcome, ModelCall, estimated_tokens, new_id
@@ -84,6 +85,8 @@ def model_named(text: str, config_file: Path, operator: Mapping[str, str]) -> Mo
             "its provider speaks the dialect gemini",
             "Add a provider with dialect openai and that service's OpenAI-compatible url to config.toml.",
         )
+    if provider.key_file or provider.key_command:
+        return Model(provider, model, read_key(provider))
     if not provider.key:
         return Model(provider, model)
     if not operator.get(provider.key):
@@ -241,7 +244,11 @@ class Endpoint:
         content = msgspec.json.encode({"model": self.model.name, **body})
         try:
             async with self._session.post(
-                address, data=content, headers=self._headers(), allow_redirects=False
+                address,
+                params=dict(self.model.provider.query),
+                data=content,
+                headers=self._headers(),
+                allow_redirects=False,
             ) as answer:
                 text = await _limited(answer)
                 status, headers = answer.status, answer.headers
@@ -272,11 +279,7 @@ class Endpoint:
         headers = {"content-type": "application/json"}
         if self.model.provider.dialect == Dialect.ANTHROPIC:
             headers["anthropic-version"] = _ANTHROPIC_VERSION
-            if self.model.key:
-                headers["x-api-key"] = self.model.key
-        elif self.model.key:
-            headers["authorization"] = f"Bearer {self.model.key}"
-        return headers
+        return headers | key_headers(self.model.provider, self.model.key)
 
     def _error_message(self, value: Any, text: bytes) -> str:
         error = value.get("error", value) if isinstance(value, dict) else None

@@ -154,6 +154,11 @@ _ROUTES: dict[Dialect, tuple[tuple[str, str, Api], ...]] = {
         ("GET", rf"/v1(?:beta)?/models(?:/{_MODEL})?", Api.UNCOUNTED),
     ),
 }
+_ALLOWED = {
+    Dialect.OPENAI: "chat/completions, responses, completions, embeddings and models",
+    Dialect.ANTHROPIC: "messages, messages/count_tokens and models",
+    Dialect.GEMINI: "generateContent, streamGenerateContent, embeddings, countTokens and models",
+}
 _PATTERNS = {
     dialect: tuple((method, re.compile(path), api) for method, path, api in routes)
     for dialect, routes in _ROUTES.items()
@@ -236,7 +241,8 @@ def route(dialect: Dialect, method: str, path: str) -> CheckedCall:
             stream = (named.get("stream") or "").startswith("stream")
             # The address of an OpenAI-compatible server ends with its version; those of others do not.
             return CheckedCall(api, named.get("path") or path, named.get("model") or "", stream)
-    raise RefusedCall(f"the gateway does not forward {method} {path[:100]}", status=404)
+    text = f"the gateway does not forward {method} {path[:100]}, only {_ALLOWED[dialect]}"
+    raise RefusedCall(text, status=404)
 
 
 def checked_query(query: Mapping[str, str]) -> dict[str, str]:

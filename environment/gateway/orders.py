@@ -18,7 +18,10 @@ class ModelProvider:
         name: its name in the agent's addresses and in records.
         dialect: `openai`, `anthropic` or `gemini`.
         url: its address; of an OpenAI-compatible server the base address for its clients.
-        key: the operator's variable with the key; empty where none is needed.
+        key: the operator's variable with the key; empty where none is needed, or it comes from elsewhere.
+        key_file, key_command: the file with the key, or a command that prints it, for keys that expire.
+        key_header: the header that carries it; empty for the usual one of the dialect.
+        headers, query: what is added to each call; not secret.
         include_usage: whether streams may be requested to report usage (`stream_options`).
         requests_per_minute, tokens_per_minute: the limits of all runs of a host together; None for no limit.
     """
@@ -27,6 +30,11 @@ class ModelProvider:
     dialect: str
     url: str
     key: str = ""
+    key_file: str = ""
+    key_command: str = ""
+    key_header: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    query: tuple[tuple[str, str], ...] = ()
     include_usage: bool = True
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None

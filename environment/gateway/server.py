@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
+import math
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -35,6 +37,7 @@ from mlebench_console.environment.gateway.dialects import (
     RefusedCall,
     TokenUsage,
 )
+from mlebench_console.environment.gateway.keys import key_headers, read_key
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.rates import KeyRate
 from mlebench_console.environment.gateway.recording import RecordedCall, Recorder
@@ -48,6 +51,7 @@ from mlebench_console.environment.gateway.records import (
     new_id,
 )
 from mlebench_console.foundation.backoff import seconds_asked
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 MAX_REQUEST_BYTES = 64 << 20
 MAX_HELD_BYTES = 256 << 20  # of the bodies of all requests together
@@ -59,6 +63,8 @@ _MAX_ERROR_BYTES = 1 << 20
 _CONNECT_SECONDS = 30.0
 _SILENCE_SECONDS = 3600.0  # models may reason for long without sending anything
 _SHUTDOWN_SECONDS = 1.0
+_RENEWAL_SECONDS = 10.0  # between two reads of a key that is refused
+_LOG = logging.getLogger(__name__)
 _USUAL_OUTPUT_TOKENS = 1024  # taken from the tokens per minute for a call without a limit, until it has ended
 _SETTLE_TRIES, _SETTLE_SECONDS = 20, 0.01
 _PROBLEM_CHARACTERS = 300
@@ -185,7 +191,9 @@ class Gateway:
             recorder: keeps requests and answers; None without a recording.
         """
         self._token = token.encode()
-        self._keys = keys
+        self._keys = dict(keys)
+        self._renewals = {provider.name: asyncio.Lock() for provider in providers}
+        self._renewed_at: dict[str, float] = {}
         self._grants = grants
         self._ledger = ledger
         self._recorder = recorder
@@ -447,14 +455,7 @@ class Gateway:
         outcome, problem = CallOutcome.CANCELLED, ""
         answer: web.StreamResponse | None = None
         try:
-            async with self._session.request(
-                request.method,
-                _address(call),
-                data=call.sent.content or None,
-                headers=self._headers(request, call.provider),
-                allow_redirects=False,
-                proxy=probe.proxy_to(call.provider.url),
-            ) as upstream:
+            async with await self._request(request, call) as upstream:
                 call.status = upstream.status
                 call.retry_after = seconds_asked(upstream.headers.get("Retry-After"))
                 is_redirect = 300 <= upstream.status < 400
@@ -499,6 +500,36 @@ class Gateway:
                 self._journal.end(ended)
             await self._settle(call, ended.usage)
 
+    async def _request(self, request: web.BaseRequest, call: _Call) -> aiohttp.ClientResponse:
+        """Send a call, again if the operator's key had expired, and return the answer, whose body is not yet read."""
+        while True:
+            key = self._keys.get(call.provider.name, "")
+            upstream = await self._session.request(
+                request.method,
+                _address(call),
+                data=call.sent.content or None,
+                headers=_sent_headers(request, call.provider, key),
+                allow_redirects=False,
+                proxy=probe.proxy_to(call.provider.url),
+            )
+            if upstream.status != 401 or not await self._renew_key(call.provider, key):
+                return upstream
+            upstream.close()
+
+    async def _renew_key(self, provider: ModelProvider, refused: str) -> bool:
+        """Read a key that a provider has refused again, and return whether there is another one now."""
+        if not provider.key_file and not provider.key_command:
+            return False
+        async with self._renewals[provider.name]:
+            is_old = time.monotonic() - self._renewed_at.get(provider.name, -math.inf) > _RENEWAL_SECONDS
+            if self._keys.get(provider.name, "") == refused and is_old:
+                self._renewed_at[provider.name] = time.monotonic()
+                try:
+                    self._keys[provider.name] = await asyncio.to_thread(read_key, provider)
+                except EnvironmentProblem as problem:
+                    _LOG.warning("%s", problem)
+        return self._keys.get(provider.name, "") != refused
+
     async def _is_away(self, provider: ModelProvider) -> bool:
         """Return whether another process finds no connection to a provider either; the calls at once ask one."""
         if provider.name not in self._probes:
@@ -515,23 +546,6 @@ class Gateway:
             call.recording.add(content)
             call.recording.is_whole = True
         return web.Response(status=status, body=content, content_type=_JSON)
-
-    def _headers(self, request: web.BaseRequest, provider: ModelProvider) -> dict[str, str]:
-        headers = {name: request.headers[name] for name in _FORWARDED_HEADERS if name in request.headers}
-        # A compressed answer could not be read while it is forwarded.
-        headers["accept-encoding"] = "identity"
-        if request.method == "POST":
-            headers["content-type"] = _JSON
-        key = self._keys.get(provider.name, "")
-        if key:
-            match Dialect(provider.dialect):
-                case Dialect.OPENAI:
-                    headers["authorization"] = f"Bearer {key}"
-                case Dialect.ANTHROPIC:
-                    headers["x-api-key"] = key
-                case Dialect.GEMINI:
-                    headers["x-goog-api-key"] = key
-        return headers
 
     def _secrets(self, provider: ModelProvider) -> tuple[str, ...]:
         """Return what no answer of a provider may contain, as one that repeats the request's headers would."""
@@ -620,7 +634,17 @@ async def _is_away(provider: ModelProvider) -> bool:
 
 
 def _address(call: _Call) -> URL:
-    return URL(call.provider.url.rstrip("/") + call.sent.path, encoded=True).with_query(call.query)
+    query = {**call.query, **dict(call.provider.query)}
+    return URL(call.provider.url.rstrip("/") + call.sent.path, encoded=True).with_query(query)
+
+
+def _sent_headers(request: web.BaseRequest, provider: ModelProvider, key: str) -> dict[str, str]:
+    headers = {name: request.headers[name] for name in _FORWARDED_HEADERS if name in request.headers}
+    # A compressed answer could not be read while it is forwarded.
+    headers["accept-encoding"] = "identity"
+    if request.method == "POST":
+        headers["content-type"] = _JSON
+    return headers | key_headers(provider, key)
 
 
 def _returned_headers(upstream: aiohttp.ClientResponse, secrets: tuple[str, ...]) -> dict[str, str]:

@@ -31,6 +31,11 @@ def test_a_known_provider_is_changed_and_another_one_is_added(tmp_path: Path) ->
         '[providers.other]\nkey = "K"\n',
         '[providers.openai]\ndialect = "latin"\n',
         '[providers.openai]\ntoken = "x"\n',
+        '[providers.openai]\nkey = "K"\nkey_file = "/k"\n',
+        '[providers.openai]\nheaders = {"a b" = "c"}\n',
+        '[providers.openai]\nheaders = {Host = "evil.example"}\n',
+        '[providers.openai]\nheaders = {x-team = "a\\r\\nb: c"}\n',
+        '[providers.openai]\nkey_header = "Content-Length"\n',
         '[providers."../x"]\nurl = "https://x"\n',
     ],
 )

@@ -22,6 +22,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from mlebench_console.environment.container.relay import MAX_CONNECTIONS
 from mlebench_console.environment.gateway.budget import Ledger, NoticeReader
 from mlebench_console.environment.gateway.dialects import Grant
+from mlebench_console.environment.gateway.keys import read_key
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.rates import KeyRate
 from mlebench_console.environment.gateway.recording import Recorder
@@ -30,6 +31,7 @@ from mlebench_console.environment.gateway.server import Gateway
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 EXIT_SECOND = 4
 _POLL_SECONDS = 1.0
@@ -70,7 +72,13 @@ def main() -> int:
     order = protocol.read(attempt / protocol.ORDER, Order)
     terms, by_variable = order.conditions.models, secrets.read_keys(attempt)
     keys = {one.name: by_variable[one.key] for one in order.providers if one.key in by_variable}
-    hidden = (*by_variable.values(), order.model_token)
+    for provider in order.providers:
+        if provider.key_file or provider.key_command:
+            try:
+                keys[provider.name] = read_key(provider)
+            except EnvironmentProblem as problem:
+                logging.warning("%s", problem)  # calls are refused, and each tries again
+    hidden = (*by_variable.values(), *keys.values(), order.model_token)
     recorder = Recorder(attempt / protocol.RECORDED_CALLS, hidden) if terms.record_calls else None
     prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
     notices = NoticeReader(attempt)
@@ -96,7 +104,12 @@ def _rates(attempt: Path, order: Order, keys: Mapping[str, str]) -> dict[str, Ke
     alone = order.token if (attempt / protocol.JOB_CLAIM).exists() else ""
     return {
         provider.name: KeyRate(
-            secrets.rate_file(provider.url, keys.get(provider.name, ""), alone),
+            secrets.rate_file(
+                provider.url,
+                # Of keys that expire each run may have another one.
+                provider.key_file or provider.key_command or keys.get(provider.name, ""),
+                alone,
+            ),
             order.token,
             requests=provider.requests_per_minute,
             tokens=provider.tokens_per_minute,

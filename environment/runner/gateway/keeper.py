@@ -103,7 +103,7 @@ class GatewayKeeper:
             [sys.executable, "-I", "-m", gateway.__name__, str(self._attempt)],
             self._attempt / protocol.GATEWAY_LOG,
             # The operator's other variables may be secrets, and are kept from the gateway.
-            variables=given_variables(os.environ, "PATH", "LANG"),
+            variables=given_variables(os.environ, "PATH", "LANG", "HOME"),
             prepare=None if ends_with is None else lambda: die_with(ends_with),
         )
 

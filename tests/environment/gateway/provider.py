@@ -88,6 +88,7 @@ class Provider:
             request.headers.get("Authorization", "").removeprefix("Bearer "),
             request.headers.get("x-api-key"),
             request.headers.get("x-goog-api-key"),
+            request.headers.get("api-key"),
         )
         if KEY not in keys:
             return web.json_response({"error": {"message": f"wrong key {keys}"}}, status=401)

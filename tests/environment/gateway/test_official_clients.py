@@ -126,16 +126,20 @@ async def _client(
     return await asyncio.create_subprocess_exec(*command, env=own, cwd=folder, stdout=pipe, stderr=pipe)
 
 
+@pytest.mark.parametrize("source", ["key", "key_file"])
 async def test_a_killed_gateway_breaks_a_stream_off_and_the_next_call_is_served(
-    start: Start, official_clients: Path, tmp_path: Path
+    start: Start, official_clients: Path, tmp_path: Path, source: str
 ) -> None:
     between = await start()
     served = between.gateway._providers["openai"]
-    order = order_with(providers=(replace(served, key="KEY"),), model_token=TOKEN)
+    from_file = source == "key_file"
+    (tmp_path / "key").write_text(KEY)
+    served = replace(served, key_file=str(tmp_path / "key")) if from_file else replace(served, key="KEY")
+    order = order_with(providers=(served,), model_token=TOKEN)
     attempt = tmp_path / "attempt"
     attempt.mkdir()
     protocol.write(attempt / protocol.ORDER, order)
-    secrets.leave_keys(attempt, {"KEY": KEY})
+    secrets.leave_keys(attempt, {} if from_file else {"KEY": KEY})
     keeper = GatewayKeeper(attempt, order)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -93,6 +93,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             notices: NoticeReader | None = None,
             recorder: Recorder | None = None,
             rates: Mapping[str, KeyRate] | None = None,
+            changed: Callable[[ModelProvider], ModelProvider] = lambda provider: provider,
+            key: str = KEY,
         ) -> Between:
             provider = Provider()
             runner = web.AppRunner(provider.app(), shutdown_timeout=1.0)
@@ -101,7 +103,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             stack.callback(provider.go_on.set)  # before the server is closed, which waits for what hangs
             names = ("openai", "anthropic", "gemini")
             roots = {"openai": f"{there}/v1"}
-            served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
+            served = tuple(changed(ModelProvider(name, name, roots.get(name, there))) for name in names)
             prices = price_table({"greedy": TokenPrice(10, 10)})
             ledger = Ledger(budget or Budget(), prices, notices)
             journal = Journal(tmp_path, ledger.add)
@@ -110,7 +112,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
                 journal,
                 ledger,
                 token=TOKEN,
-                keys=dict.fromkeys(names, KEY),
+                keys=dict.fromkeys(names, key),
                 grants=grants,
                 drain_seconds=drain_seconds,
                 rates=rates,
@@ -470,6 +472,8 @@ async def test_no_other_path_is_passed_on(start: Start, target: str) -> None:
     between = await start()
     head, body = await raw(between, f"POST {target} HTTP/1.1", "Content-Length: 2", content=b"{}")
     assert head.split()[1] in (b"400", b"404"), head
+    if target == "/openai/v1/files":
+        assert b"only chat/completions, responses, completions, embeddings and models" in body
     assert not between.provider.asked
     assert KEY.encode() not in head + body
 
