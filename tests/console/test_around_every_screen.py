@@ -11,6 +11,7 @@ from textual import events
 from textual.widgets import Input
 
 from mlebench_console.console import wording
+from mlebench_console.console.actions import image
 from mlebench_console.console.nouns.outcomes import outcome_sign
 from mlebench_console.console.roles import ASCII, UNICODE, Signs
 from mlebench_console.console.screens.dialogs import sign_meanings
@@ -201,12 +202,13 @@ async def test_the_shells_commands_are_carried_out(
         assert asked == [request_]
 
 
-async def test_images_are_built_by_command(opened: OpenConsole, asked: list[Any]) -> None:
+async def test_images_are_built_by_command(opened: OpenConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders: list[BuildImages] = []
+    monkeypatch.setattr(image, "start_build", lambda _places, order: orders.append(order))
     async with opened() as console:
         await console.says("images build dummy --fresh")
         await console.sees("the engine builds images")
-        assert isinstance(asked[0], BuildImages)
-        assert (asked[0].names, asked[0].fresh) == (("dummy",), True)
+        assert orders == [BuildImages(names=("dummy",), fresh=True)]
 
 
 async def test_a_command_that_only_shows_something_says_it(opened: OpenConsole, asked: list[Any]) -> None:
