@@ -16,6 +16,8 @@ from mlebench_console.state.usage.model_calls import CallCounts, ModelUse, count
 CURRENCY = "USD"
 TOKENS = tuple(field.name for field in fields(TokenUsage))
 CALLS = ("calls", "errors", "limited", "refused", "estimated")
+# In place of the service tier where providers report the costs of calls, as `charged`. No tier's name is as long.
+_REPORTED_COST = "cost reported by its provider"
 _MOST_NAMED = 4
 _TOO_MANY_REQUESTS = 429
 
@@ -26,11 +28,13 @@ class ModelTotal(CallCounts):
 
     Attributes:
         cost: in US dollars; None where its price is not known.
+        is_reported: whether the provider reports the cost, at least of some of them.
     """
 
     provider: str
     model: str
     cost: float | None
+    is_reported: bool = False
 
     @property
     def usage(self) -> TokenUsage:
@@ -59,6 +63,11 @@ class Spending(CallCounts):
         return sum(total.cost or 0.0 for total in self.models)
 
     @property
+    def reported(self) -> tuple[str, ...]:
+        """The used models whose provider reports their cost."""
+        return tuple(dict.fromkeys(total.model for total in self.models if total.is_reported))
+
+    @property
     def unpriced(self) -> tuple[str, ...]:
         """The used models whose price is not known."""
         return tuple(dict.fromkeys(total.model for total in self.models if total.cost is None))
@@ -84,7 +93,7 @@ def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
         call.provider,
         call.model or call.asked_model,
         tier.prompt_above,
-        tier.service,
+        tier.service if call.cost is None else _REPORTED_COST,
         calls=int(is_sent),
         errors=int(is_sent and call.outcome is not CallOutcome.OK),
         limited=int(call.outcome is CallOutcome.ERROR and call.status == _TOO_MANY_REQUESTS),
@@ -124,15 +133,28 @@ def named(models: Sequence[str]) -> str:
 
 def _spending(parts: Iterable[tuple[ModelUse | ModelTotal, float | None]]) -> Spending:
     """Add up the calls to each model, each part with its cost."""
-    by_model: defaultdict[tuple[str, str], list[tuple[CallCounts, float | None]]] = defaultdict(list)
+    by_model: defaultdict[tuple[str, str], list[tuple[ModelUse | ModelTotal, float | None]]] = defaultdict(
+        list
+    )
     for part, cost in parts:
         by_model[part.provider, part.model].append((part, cost))
     models = tuple(
-        ModelTotal(*key, added(cost for _, cost in found), **counts_of(part for part, _ in found))
+        ModelTotal(
+            *key,
+            added(cost for _, cost in found),
+            any(_is_reported(part) for part, _ in found),
+            **counts_of(part for part, _ in found),
+        )
         for key, found in by_model.items()
     )
     return Spending(models, **counts_of(models))
 
 
+def _is_reported(part: ModelUse | ModelTotal) -> bool:
+    return part.is_reported if isinstance(part, ModelTotal) else part.service == _REPORTED_COST
+
+
 def _cost_of(use: ModelUse, prices: PriceTable) -> float | None:
+    if _is_reported(use):
+        return use.charged
     return prices.cost_of(use.model, usage_of(use), Tier(use.prompt_above, use.service))

@@ -37,7 +37,9 @@ _KNOWN = (
     ModelProvider("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
     ModelProvider("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     ModelProvider("gemini", "gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
-    ModelProvider("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    ModelProvider(
+        "openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", reports_cost=True
+    ),
 )
 
 
@@ -52,6 +54,7 @@ _SETTINGS = {
     "headers": Mapping[str, str],
     "query": Mapping[str, str],
     "include_usage": bool,
+    "reports_cost": bool,
     "requests_per_minute": _Rate,
     "tokens_per_minute": _Rate,
 }

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mlebench_console.engine.model_costs import CURRENCY, Spending, known_cost, spending_of
+from mlebench_console.engine.model_costs import CURRENCY, Spending, known_cost, named, spending_of
 from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.scoreboard.own_runs import trial_of
 from mlebench_console.environment.gateway.prices import PriceTable, price_table
@@ -174,7 +174,8 @@ def costs_in_words(costs: SweepCosts) -> str:
 def cost_in_words(spending: Spending) -> str:
     """Write the cost of calls, or its known part where a price is missing."""
     if spending.cost is not None:
-        return f"{spending.cost:,.4f} {CURRENCY}"
+        reported = f", of {named(spending.reported)} as its provider reports it" if spending.reported else ""
+        return f"{spending.cost:,.4f} {CURRENCY}{reported}"
     least = f", at least {spending.least_cost:,.4f} {CURRENCY}" if spending.least_cost else ""
     return f"cost unknown{least}, see 'prices check'"
 

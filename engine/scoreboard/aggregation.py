@@ -215,11 +215,16 @@ def costs_of(trials: Iterable[Trial], prices: PriceTable | None) -> Costs | None
         price_date=prices.checked.isoformat(),
         own_prices=_priced_by(PriceSource.OPERATOR, prices, spending),
         listed_prices=_priced_by(PriceSource.GENAI_PRICES, prices, spending),
+        reported_costs=spending.reported,
     )
 
 
 def _priced_by(source: PriceSource, prices: PriceTable, spending: Spending) -> tuple[str, ...]:
-    return tuple(total.model for total in spending.models if prices.source_of(total.model) is source)
+    return tuple(
+        total.model
+        for total in spending.models
+        if not total.is_reported and prices.source_of(total.model) is source
+    )
 
 
 def by_category(evidence: Evidence, *, pad_missing: bool = False) -> Mapping[str, Standing]:

@@ -485,6 +485,7 @@ class Costs:
         price_date: when the prices were last compared with those of the providers.
         own_prices: the models priced by the operator's own prices.
         listed_prices: the models priced by genai-prices, as neither the operator nor the project gives their price.
+        reported_costs: the models whose provider reports what calls cost.
     """
 
     runs: int
@@ -501,6 +502,7 @@ class Costs:
     price_date: str
     own_prices: tuple[str, ...]
     listed_prices: tuple[str, ...]
+    reported_costs: tuple[str, ...]
 
     @property
     def tokens_per_run(self) -> float | None:
@@ -562,7 +564,10 @@ class Costs:
             text += f"; beside these {self.aside.least_cost:,.2f} for attempts without a result"
         own = f", of {named(self.own_prices)} the operator's own" if self.own_prices else ""
         listed = f", of {named(self.listed_prices)} by genai-prices" if self.listed_prices else ""
-        return f"{text}; prices of {self.price_date}{own}{listed}"
+        reported = (
+            f", of {named(self.reported_costs)} as reported by the provider" if self.reported_costs else ""
+        )
+        return f"{text}; prices of {self.price_date}{own}{listed}{reported}"
 
     def document(self) -> dict[str, Any]:
         """Return it as it stands in JSON documents."""
@@ -585,6 +590,7 @@ class Costs:
             "price_date": self.price_date,
             "own_prices": list(self.own_prices),
             "genai_prices": list(self.listed_prices),
+            "reported_costs": list(self.reported_costs),
         }
 
 

@@ -92,10 +92,14 @@ class NoticeReader:
 
 
 def charge(call: ModelCall, prices: PriceTable) -> Amounts:
-    """Return what a sent call costs its budgets; a model without a price is charged at the requested model's."""
+    """Return what a sent call costs its budgets, the cost that its provider reports or, without one, by its price.
+
+    A model without a price is charged at the requested model's.
+    """
     # A request for `model` is often answered by `model-2026-05-01`, which must not be free for lack of a price.
     is_known = call.model and prices.price_of(call.model) is not None
-    return _amount(call.model if is_known else call.asked_model, call.usage, call.service_tier, prices)
+    amount = _amount(call.model if is_known else call.asked_model, call.usage, call.service_tier, prices)
+    return amount if call.cost is None else replace(amount, usd=call.cost)
 
 
 def _amount(model: str, usage: TokenUsage, service_tier: str, prices: PriceTable) -> Amounts:

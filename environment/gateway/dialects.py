@@ -7,6 +7,7 @@ it is sent, so that no provider can interpret it differently from how it was che
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -524,6 +525,13 @@ class AnswerReader:
     def usage(self) -> TokenUsage:
         """The counts so far; a stream's later events may leave out counts of earlier ones."""
         return _usage_of(self._api, self._counts) if self._counts else TokenUsage()
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of the call in US dollars, as some providers report it; None where it is not reported."""
+        cost = self._counts.get("cost")
+        is_amount = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < math.inf
+        return float(cost) if is_amount and cost is not None else None
 
     def read_events(self, block: bytes) -> bytes:
         """Read whole events of a stream, and return them without those that contain only usage."""

@@ -23,6 +23,7 @@ class ModelProvider:
         key_header: the header that carries it; empty for the usual one of the dialect.
         headers, query: what is added to each call; not secret.
         include_usage: whether streams may be requested to report usage (`stream_options`).
+        reports_cost: whether the `cost` in its usage, in US dollars, is what a call costs.
         requests_per_minute, tokens_per_minute: the limits of all runs of a host together; None for no limit.
     """
 
@@ -36,6 +37,7 @@ class ModelProvider:
     headers: tuple[tuple[str, str], ...] = ()
     query: tuple[tuple[str, str], ...] = ()
     include_usage: bool = True
+    reports_cost: bool = False
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
 

@@ -52,6 +52,7 @@ class ModelCall:
         status: of the provider's answer; 0 where there was none.
         usage: tokens; all None where nothing is known, as of a call that is free.
         estimated: whether usage is estimated from the length of texts, since the provider has not reported it.
+        cost: in US dollars, as the provider reports it; None where it is to be computed from tokens.
         first_seconds: until the first byte of the answer's body.
         retry_after: seconds after which the provider asks to retry.
         problem: what went wrong, in the provider's words or ours.
@@ -72,6 +73,7 @@ class ModelCall:
     service_tier: str = ""
     usage: TokenUsage = field(default_factory=TokenUsage)
     estimated: bool = False
+    cost: float | None = None
     first_seconds: float | None = None
     seconds: float = 0.0
     request_bytes: int = 0
@@ -125,7 +127,11 @@ def from_line(line: dict[str, Any]) -> ModelCall | None:
     except msgspec.ValidationError:
         return None
     counts = (0 if count is None else count for count in astuple(call.usage))
-    is_sound = math.isfinite(call.at) and all(0 <= count <= _MOST_TOKENS for count in counts)
+    is_sound = (
+        math.isfinite(call.at)
+        and 0 <= (call.cost or 0) < math.inf
+        and all(0 <= count <= _MOST_TOKENS for count in counts)
+    )
     return call if is_sound and max(map(len, (call.provider, call.model, call.asked_model))) <= 200 else None
 
 

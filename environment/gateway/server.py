@@ -133,6 +133,7 @@ class _Call:
             service_tier=answer.service_tier,
             usage=usage,
             estimated=is_estimated,
+            cost=answer.cost if self.provider.reports_cost else None,
             first_seconds=None if self.first_seconds is None else round(self.first_seconds, 4),
             seconds=round(time.monotonic() - self.began, 4),
             answer_bytes=self.answer_bytes,

@@ -66,7 +66,8 @@ class ModelUse(CallCounts):
     Attributes:
         model: the provider's name for it; the requested one where the provider never answered.
         prompt_above: the price threshold, in tokens, that each of their prompts exceeds; 0 for none.
-        service: the service tier, such as `priority`; empty for the ordinary one.
+        service: the service tier, such as `priority`; empty for the ordinary one. Of calls whose costs their provider
+            reports, a text that says so: these costs are `charged`.
         last_at: the time of the last of them.
     """
 

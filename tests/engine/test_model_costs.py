@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mlebench_console.engine.model_costs import spending_of, use_of
+from mlebench_console.console.nouns.costs import cost_in_words
+from mlebench_console.engine.model_costs import spending_of, sum_of, use_of
 from mlebench_console.environment.gateway.dialects import TokenUsage
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.records import CallOutcome, ModelCall
@@ -40,6 +41,17 @@ def test_calls_of_several_tiers_are_added_up_each_at_its_price(tmp_path: Path) -
     assert total.cost == pytest.approx(0.1 + 0.1 + 0.9 + 0.05)
     unpriced = spending_of([*uses, use_of(attempt_id, call(1, "priority"), PRICES)], PRICES)
     assert unpriced.unpriced == ("m",)
+
+
+def test_what_a_provider_reports_is_the_cost_and_is_said() -> None:
+    reported = replace(call(100_000, "reported"), model="unheard-of", cost=0.25)
+    spent = spending_of([use_of(1, reported, PRICES)], PRICES)
+    assert (spent.cost, spent.charged, spent.reported) == (0.25, 0.25, ("unheard-of",))
+    assert spent.models[0].document()["is_reported"]
+    assert cost_in_words(spent) == "0.2500 USD, of unheard-of as its provider reports it"
+    both = sum_of([spent, spending_of([use_of(1, call(100_000, ""), PRICES)], PRICES)])
+    assert both.cost == pytest.approx(0.35)
+    assert both.reported == ("unheard-of",)
 
 
 def test_budgets_are_charged_for_versions_without_a_price_what_was_asked_for_costs() -> None:

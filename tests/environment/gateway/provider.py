@@ -115,6 +115,10 @@ class Provider:
             raise web.HTTPTemporaryRedirect("http://127.0.0.1:1/v1/chat/completions")
         if model == "echo":
             return await self._echo(request, stream=stream)
+        if model == "costly":
+            costly: dict[str, Any] = {"model": model, "choices": [], "usage": {**CHAT_USAGE, "cost": 0.125}}
+            send = self._stream if stream else self._whole
+            return await send(request, model, costly, [event(costly)])
         if model == "greedy":
             return await self._use_all(request, body, stream=stream)
         usage = model != "no-usage"

@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -189,6 +189,17 @@ async def test_the_service_that_a_provider_names_is_recorded(start: Start, strea
     async with between.post(path, {**body, "service_tier": "flex"}) as answer:
         await answer.read()
     assert (await between.call()).service_tier == "flex"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("reports", [False, True])
+async def test_a_cost_is_taken_only_from_a_provider_that_is_known_to_report_it(
+    start: Start, stream: bool, reports: bool
+) -> None:
+    between = await start(changed=lambda provider: replace(provider, reports_cost=reports))
+    async with between.post(*asking("chat", "costly", stream=stream)) as answer:
+        await answer.read()
+    assert (await between.call()).cost == (0.125 if reports else None)
 
 
 async def test_a_client_that_asks_for_usage_gets_it(start: Start) -> None:
