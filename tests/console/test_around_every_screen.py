@@ -303,6 +303,8 @@ async def test_a_filter_is_found_by_its_name_in_config_where_filters_are_typed(
         ("runs retr y", "Did you mean :runs retry?"),
         ("runs show x", "there is no run 'x'"),
         ("runs retry --cause x", "no run has the cause 'x' now"),
+        ("runs acknowledge x --snooze 8h", "no run has the cause 'x' now"),
+        ("datasets prune -c leaf-classification", "there is nothing to remove"),
         ("sweep rm nosweep", "there is no sweep 'nosweep'"),
         ("sweep priority", "argument SWEEP is missing"),
         ("runs list", "there is no command :runs list"),
