@@ -13,6 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+# In a state directory: what its engine has locked, and the status that it writes while it runs.
+ENGINE_LOCK = "engine.lock"
+ENGINE_STATUS = "engine.status.json"
 _TRIES = 50
 _TRY_SECONDS = 0.02
 

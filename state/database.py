@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from mlebench_console.foundation.locks import ENGINE_LOCK, ENGINE_STATUS, is_held
 from mlebench_console.foundation.problems import StateProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -186,13 +187,32 @@ def open_for_requests(state_dir: Path) -> Database:
 
 
 def exists(state_dir: Path) -> bool:
-    """Return whether the state exists."""
-    return (state_dir / DATABASE_NAME).is_file()
+    """Return whether the state exists.
+
+    Raises:
+        StateProblem: it has been removed under its engine.
+    """
+    path = state_dir / DATABASE_NAME
+    if path.is_file():
+        return True
+    if (state_dir / ENGINE_STATUS).is_file() and is_held(state_dir / ENGINE_LOCK):
+        raise lost_state(path)
+    return False
+
+
+def lost_state(path: Path) -> StateProblem:
+    """Return the problem of a state whose file is gone or another one while its engine uses it."""
+    return StateProblem(
+        f"{path} was removed or replaced while its engine uses it",
+        "what the engine records is in no file any more",
+        "Stop the engine, restore the file from a backup, and start the engine: live runs go on meanwhile, and those"
+        " that the file does not know are not stopped.",
+    )
 
 
 def _open_existing(state_dir: Path, *, mode: str) -> Database:
     path = state_dir / DATABASE_NAME
-    if not path.is_file():
+    if not exists(state_dir):
         raise StateProblem(
             f"there is no state in {state_dir}", "", "'mlebench-console engine start' creates it."
         )

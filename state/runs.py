@@ -122,6 +122,11 @@ def attempt(database: Database, attempt_id: int) -> Attempt:
     return attempt
 
 
+def knows_attempt(database: Database, token: str) -> bool:
+    """Return whether an attempt was launched in this state, live or not."""
+    return database.row("SELECT 1 FROM attempts WHERE token = ?", (token,)) is not None
+
+
 def live_attempts(database: Database) -> list[Attempt]:
     """Read the attempts that belong to live runs."""
     return _latest_attempts(database, f"runs.state IN ({_LIVE})")

@@ -124,7 +124,7 @@ class ConsoleApp(BaseApp):
         from mlebench_console.state import database, requests
 
         self.session = read_session(self.places.state_dir)
-        self._show_first(state_exists=database.exists(self.places.state_dir))
+        self._show_first(state_exists=(self.places.state_dir / database.DATABASE_NAME).exists())
         self.reader.look_every = self.settings.refresh_seconds
         for text in self.settings.unknown[:_MOST_WARNINGS]:
             self.say(f"warning: {text}")

@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlebench_console.engine.places import Places
-from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import files, locks
 from mlebench_console.foundation.problems import StateProblem
 
-STATUS_NAME = "engine.status.json"
 # The engine writes its status every two seconds; an engine with an older status hangs.
 SILENT_SECONDS = 20.0
 # A disk with less free space than this share is reported as full.
@@ -120,7 +118,7 @@ class EngineStatus:
 
 def lock_path(places: Places) -> Path:
     """Return the file that a running engine has locked."""
-    return places.state_dir / protocol.ENGINE_LOCK
+    return places.state_dir / locks.ENGINE_LOCK
 
 
 def owner_path(places: Places) -> Path:
@@ -130,7 +128,7 @@ def owner_path(places: Places) -> Path:
 
 def status_path(places: Places) -> Path:
     """Return the engine's status file."""
-    return places.state_dir / STATUS_NAME
+    return places.state_dir / locks.ENGINE_STATUS
 
 
 def status(places: Places) -> EngineStatus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -75,8 +75,8 @@ class Placements:
         for placement in self._all:
             placement.step()
 
-    def keep_only(self, live: Sequence[Attempt]) -> None:
-        """End everything that is placed and no longer live."""
-        self.here.keep_only([attempt for attempt in live if attempt.placement == HERE])
+    def keep_only(self, live: Sequence[Attempt], knows: Callable[[str], bool]) -> None:
+        """End everything that is placed and no longer live, if its token is known to the state."""
+        self.here.keep_only([attempt for attempt in live if attempt.placement == HERE], knows)
         if self._slurm is not None:
-            self._slurm.keep_only([attempt for attempt in live if attempt.placement != HERE])
+            self._slurm.keep_only([attempt for attempt in live if attempt.placement != HERE], knows)

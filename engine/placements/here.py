@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlebench_console.engine.placements.model import Placement
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.gateway.keeper import given_variables
 from mlebench_console.environment.runner.process import runtimes
-from mlebench_console.environment.runner.protocol import InboxEntry, Stop
+from mlebench_console.environment.runner.protocol import InboxEntry, Order, Stop
 from mlebench_console.foundation import files, locks
 from mlebench_console.foundation.backoff import Retries
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemons import Log, start_daemon
 from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import plural
 from mlebench_console.state.records import Attempt
 
 _START_SECONDS = 10.0
+_NAMED = 3
 
 
 class Here(Placement):
@@ -35,11 +37,27 @@ class Here(Placement):
         self._child: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
         self._missed_since: float | None = None
+        self.unknown: tuple[Order, ...] = ()
+        """What may run here without being known to the state; it occupies what it was given."""
 
     @property
     def problem(self) -> str:
-        """What can't be removed from the inbox; empty without a problem."""
-        return str(self._retries)
+        """What can't be removed from the inbox, or needs a person; empty without a problem."""
+        if not self.unknown:
+            return str(self._retries)
+        folders = [
+            protocol.attempt_folder(
+                order.sweep_id, order.competition_id, order.seed, order.attempt, order.token
+            )
+            for order in self.unknown
+        ]
+        more = f" and {len(folders) - _NAMED} more" if len(folders) > _NAMED else ""
+        text = (
+            f"{plural(len(folders), 'attempt')} that this state does not know may be running, and keep what they were"
+            f" given: {', '.join(folders[:_NAMED])}{more}; restore the state's backup, or create a file"
+            f" {protocol.STOP} in each to end it"
+        )
+        return "; ".join(filter(None, (str(self._retries), text)))
 
     @property
     def runner_alive(self) -> bool | None:
@@ -82,8 +100,9 @@ class Here(Placement):
         """Remove an attempt from the inbox."""
         self._entry(attempt).unlink(missing_ok=True)
 
-    def keep_only(self, live: Sequence[Attempt]) -> None:
-        """Remove all other attempts from the inbox, after ending those that still run."""
+    def keep_only(self, live: Sequence[Attempt], knows: Callable[[str], bool]) -> None:
+        """Remove all other attempts from the inbox, after ending those that still run and that the state knows."""
+        unknown: list[Order] = []
         kept = {self._entry(attempt) for attempt in live}
         others = [path for path in self._inbox.glob("[!.]*.json") if path not in kept]
         self._retries.keep_only({path.name for path in others})
@@ -91,19 +110,25 @@ class Here(Placement):
             if self._retries.must_wait(path.name):
                 continue
             try:
-                self._let_go(path)
+                if (order := self._let_go(path, knows)) is not None:
+                    unknown.append(order)
             except (Problem, OSError) as error:
                 what = f"{path.name} can't be taken out of the inbox"
                 self._log(what, error)
                 cause = error.cause if isinstance(error, Problem) else str(error)
                 self._retries.note(path.name, f"{what}: {cause}")
+        self.unknown = tuple(unknown)
 
-    def _let_go(self, path: Path) -> None:
+    def _let_go(self, path: Path, knows: Callable[[str], bool]) -> Order | None:
+        """Remove an attempt that has ended, have a known one ended, or return the order of an unknown one."""
         folder = self._state_dir / protocol.read(path, InboxEntry).directory
         if (folder / protocol.EXIT).exists() or not folder.exists():
             path.unlink()
+        elif not knows(path.stem):
+            return protocol.read_order(folder)
         elif not (folder / protocol.STOP).exists():
             protocol.write(folder / protocol.STOP, Stop("engine", self._clock.now()))
+        return None
 
     def step(self) -> None:
         """Start a runner if there is work for one and none is running."""

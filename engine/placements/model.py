@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from mlebench_console.environment.runner.protocol import Heartbeat
@@ -123,8 +123,11 @@ class Placement(ABC):
         """Forget an attempt after all its reports have been taken in."""
 
     @abstractmethod
-    def keep_only(self, live: Sequence[Attempt]) -> None:
-        """End everything that is placed here, except these attempts."""
+    def keep_only(self, live: Sequence[Attempt], knows: Callable[[str], bool]) -> None:
+        """End everything that is placed here, except these attempts and those whose tokens the state does not know.
+
+        It may have been restored or made anew since they were launched.
+        """
 
     @abstractmethod
     def step(self) -> None:

@@ -158,6 +158,8 @@ class Slurm(Placement):
         self._images_at = self._heartbeats_at = -math.inf
         self._cancelled: dict[str, str] = {}  # names of the jobs to be cancelled, by their numbers
         self._live: frozenset[str] | None = None
+        self._knows: Callable[[str], bool] = lambda _token: False
+        self._unknown: tuple[str, ...] = ()  # jobs of attempts that the state does not know
         self._may_be_left = True  # whether there may be jobs of attempts that are not live
         self._call: _Call | None = None
         self._squeue = _Turn("Slurm has not answered since {since}, jobs go on")
@@ -274,8 +276,9 @@ class Slurm(Placement):
             self._may_be_left = True
             secrets.withdraw(placed.folder)
 
-    def keep_only(self, live: Sequence[Attempt]) -> None:
-        """Cancel the jobs of all other attempts at the next answer of squeue."""
+    def keep_only(self, live: Sequence[Attempt], knows: Callable[[str], bool]) -> None:
+        """Cancel the jobs of all other attempts that the state knows at the next answer of squeue."""
+        self._knows = knows
         self._live = frozenset(attempt.token for attempt in live)
         for token in self._placed.keys() - self._live:
             self._cancel(self._placed.pop(token))
@@ -463,11 +466,15 @@ class Slurm(Placement):
         }
         ours = [job for job in found.values() if not jobs.has_ended(job)]
         self._may_be_left = self._live is None or bool(ours)
-        for job in ours:
-            token = job.name.removeprefix(self.prefix)
-            is_unwanted = self._live is not None and token not in self._live and token not in self._placed
-            if is_unwanted and job.state != "COMPLETING":
-                self._cancelled[job.id] = job.name
+        tokens = {job: job.name.removeprefix(self.prefix) for job in ours}
+        left = [
+            job for job, token in tokens.items() if token not in self._placed and job.state != "COMPLETING"
+        ]
+        if self._live is not None:
+            left = [job for job in left if tokens[job] not in self._live]
+            unknown = [job for job in left if not self._knows(tokens[job])]
+            self._unknown = tuple(job.id for job in unknown)
+            self._cancelled |= {job.id: job.name for job in left if job not in unknown}
         for placed in list(self._placed.values()):
             self._take_job(placed, found.get(placed.name))
         self._forget_troubles()

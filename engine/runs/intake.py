@@ -168,7 +168,7 @@ class Intake:
         self._foreign &= numbers
         self._traffic_times = {key: at for key, at in self._traffic_times.items() if key in numbers}
         self._revisions = {number: seen for number, seen in self._revisions.items() if number in numbers}
-        self._placements.keep_only(live)
+        self._placements.keep_only(live, partial(runs.knows_attempt, self._database))
         # Without live attempts no samples are written, so nothing would clear this problem.
         self._retries.keep_only(
             {*numbers, *map(_usage_key, numbers), *([_SAMPLES, _JOBS] if numbers else [])}

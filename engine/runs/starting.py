@@ -59,6 +59,7 @@ from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import outages
 
 _MOST_STARTS_A_STEP = 8
+_MOST_UNKNOWN = 1_000_000
 # Marks the agent's own secrets among the gateway's keys; environment variables have no spaces in their names.
 _OF_THE_AGENT = "of the agent"
 
@@ -134,7 +135,9 @@ class Starter:
         everything = sweeps.with_work(self._database)
         live = runs.occupying_counts(self._database)
         of_host = [sweep for sweep in everything if sweep.conditions.placement == HERE]
+        unknown = [order.conditions.resources for order in self._placements.here.unknown]
         self.slots_used = sum(sweep.conditions.resources.cpus * live.get(sweep.id, 0) for sweep in of_host)
+        self.slots_used += sum(resources.cpus for resources in unknown)
         away = outages.unreachable(self._database)
         active = {
             sweep.id: sweep
@@ -152,7 +155,7 @@ class Starter:
         demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in of_host if sweep.id in active]
         memory_used = sum(
             (sweep.conditions.resources.memory_bytes or 0) * live.get(sweep.id, 0) for sweep in of_host
-        )
+        ) + sum(resources.memory_bytes or 0 for resources in unknown)
         free = Free(
             self._settings.cpus - self.slots_used,
             self._settings.memory_bytes - memory_used,
@@ -204,7 +207,13 @@ class Starter:
         )
 
     def _free_gpus(self) -> dict[str, float]:
-        return self._gpus.free(runs.occupying_attempts(self._database))
+        # The state's own attempts have numbers from 1.
+        unknown = dict(
+            enumerate((order for order in self._placements.here.unknown if order.gpu_uuids), -_MOST_UNKNOWN)
+        )
+        for number, order in unknown.items():
+            self._gpus.hold(number, order.gpu_uuids, order.conditions.resources.gpu_share)
+        return self._gpus.free({*runs.occupying_attempts(self._database), *unknown})
 
     def _start(self, sweep: Sweep, run: Run, gpu_uuids: tuple[str, ...]) -> None:
         try:

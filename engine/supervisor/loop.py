@@ -53,7 +53,7 @@ from mlebench_console.foundation.daemons import EndSignal, write_log
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.workers import Ended, Progressed, WorkerPool
 from mlebench_console.state import events, runs
-from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.database import Database, UnusableState, lost_state
 from mlebench_console.state.event_records import EventKind
 from mlebench_console.state.usage.samples import Samples
 
@@ -153,6 +153,7 @@ class Supervisor:
         self._status = EngineStatus()
         self._notifier = Notifier(places.config_file, database, clock, lambda: disk_needs(self._status))
         self._seen_version = -1
+        self._state_file = _file_of(database)
         self._worker_events: deque[Progressed | Ended] = deque()
         self._live = self._queued = self._retrying = 0
         self._steps = [
@@ -240,6 +241,9 @@ class Supervisor:
         problems = [
             *(step.problem for step in self._steps),
             *(part.problem for part in (self._intake, self._placements, self._starter)),
+            ""
+            if _file_of(self._database) == self._state_file
+            else lost_state(self._database.path).in_one_line(),
         ]
         return tuple(dict.fromkeys(filter(None, problems)))
 
@@ -320,3 +324,12 @@ class EngineLog:
         elif error is not None:
             text = f"{text}: {''.join(traceback.format_exception(error))}"
         write_log(self._redaction.clean(text))
+
+
+def _file_of(database: Database) -> tuple[int, int] | None:
+    """Return which file is at the place of the state; None where there is none."""
+    try:
+        found = database.path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

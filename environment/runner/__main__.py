@@ -72,7 +72,7 @@ def main() -> int:
         # If the state was replaced, its new directory has another runner.
         while end_signal.at is None and lock.is_in_place():
             runner.tick()
-            if not runner.holds_nothing or locks.is_held(home / protocol.ENGINE_LOCK):
+            if not runner.holds_nothing or locks.is_held(home / locks.ENGINE_LOCK):
                 needed_at = clock.monotonic()
             elif single is not None or clock.monotonic() - needed_at > _IDLE_SECONDS:
                 break

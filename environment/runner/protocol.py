@@ -76,7 +76,6 @@ JOB_CLAIM = "job.claim"
 JOB_LOG = "job.log"
 HEARTBEATS = "heartbeats.jsonl"
 
-ENGINE_LOCK = "engine.lock"
 RUNNER = "runner"
 INBOX = "inbox"
 RUNNER_LOCK = "runner.lock"

@@ -255,7 +255,7 @@ def test_a_number_that_slurm_gives_again_is_not_taken_for_the_job(world: World) 
     world.slurm.table[number] = STRANGER
     world.step_for(300)
     assert world.status().job.job == "102"  # submitted again, as nothing had claimed it
-    world.placement.keep_only([])
+    world.placement.keep_only([], lambda _token: True)
     world.step_for(300)
     assert world.slurm.cancelled == ["102"]
 
@@ -565,14 +565,14 @@ def test_a_waiting_job_tells_its_priority_and_when_it_may_start(world: World) ->
 
 
 def test_a_job_that_was_let_go_before_slurm_named_it_is_cancelled(world: World) -> None:
-    world.placement.keep_only([world.attempt])
+    world.placement.keep_only([world.attempt], lambda _token: True)
     world.placement.step()  # asks while there is nothing
     world.step_for(40)
     world.placement.place(world.attempt)
     while "sbatch" not in world.slurm.calls:
         world.step_for(1)
     world.placement.forget(world.attempt)
-    world.placement.keep_only([])
+    world.placement.keep_only([], lambda _token: True)
     world.step_for(120)
     assert world.slurm.cancelled == [world.slurm.only_job]
 
@@ -580,7 +580,7 @@ def test_a_job_that_was_let_go_before_slurm_named_it_is_cancelled(world: World) 
 def test_a_number_that_was_given_again_meanwhile_is_not_cancelled(world: World) -> None:
     number = world.submitted()
     world.slurm.cancels_in_vain = True
-    world.placement.keep_only([])
+    world.placement.keep_only([], lambda _token: True)
     world.step_for(70)
     assert "could be cancelled since" in world.placement.problem
     world.slurm.table[number] = replace(STRANGER, id=number)

@@ -198,7 +198,7 @@ def _left_over(state_dir: Path) -> Iterator[str]:
                 command = (entry / "cmdline").read_bytes()
                 if needle in command or needle in (entry / "environ").read_bytes():
                     yield f"process {entry.name} is left over: {command.replace(bytes(1), b' ').decode()}"
-    for lock in (protocol.ENGINE_LOCK, f"{protocol.RUNNER}/{protocol.RUNNER_LOCK}"):
+    for lock in (locks.ENGINE_LOCK, f"{protocol.RUNNER}/{protocol.RUNNER_LOCK}"):
         if locks.is_held(state_dir / lock):
             yield f"{lock} is held"
     for folder in (state_dir, state_dir / protocol.RUNNER, protocol.inbox(state_dir)):

@@ -51,7 +51,12 @@ def stop(
     after = stop(places, with_runs=with_runs)
     text = "the engine has stopped" if before.running else "no engine was running"
     if before.live and not with_runs:
-        text += f"; {before.live} live runs go on, and a new engine finds them again"
+        is_there = (places.state_dir / database.DATABASE_NAME).exists()
+        text += f"; {before.live} live runs go on, and a new engine " + (
+            "finds them again"
+            if is_there
+            else "will not know them: the state's file is gone, restore it from a backup first"
+        )
     context.say_result(asdict(after), text)
 
 
