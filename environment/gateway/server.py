@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from io import BytesIO
 
 import aiohttp
 import msgspec
@@ -508,7 +509,7 @@ class Gateway:
             upstream = await self._session.request(
                 request.method,
                 _address(call),
-                data=call.sent.content or None,
+                data=BytesIO(call.sent.content) if call.sent.content else None,  # sent in parts, not copied
                 headers=_sent_headers(request, call.provider, key),
                 allow_redirects=False,
                 proxy=probe.proxy_to(call.provider.url),

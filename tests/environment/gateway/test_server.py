@@ -732,6 +732,26 @@ async def test_calls_at_once_exceed_no_budget_by_more_than_their_prompts(
     assert 80_000 < used <= 100_000 + len(sent) * GREEDY_INPUT
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("states_limit", [True, False])
+async def test_a_shared_budget_is_exceeded_at_most_by_what_is_under_way_when_the_engine_says_that_it_is_used_up(
+    start: Start, tmp_path: Path, stream: bool, states_limit: bool
+) -> None:
+    notice = tmp_path / protocol.SHARED_BUDGET
+    protocol.write(notice, BudgetNotice(1.0, "", in_money=False))
+    between = await start(notices=NoticeReader(tmp_path))
+    path, body = asking("chat", "greedy", stream=stream)
+    body |= LIMITS["chat"] if states_limit else {}
+    under_way = [asyncio.ensure_future(answered(between, path, body)) for _ in range(16)]
+    async with asyncio.timeout(30):
+        while len(between.provider.asked) < 16:
+            await asyncio.sleep(0.001)
+    protocol.write(notice, BudgetNotice(2.0, "the sweep s", in_money=False))
+    later = await asyncio.gather(*(answered(between, path, body) for _ in range(16)))
+    assert [status for status, _, _ in (*await asyncio.gather(*under_way), *later)] == [200] * 16 + [429] * 16
+    assert len(between.provider.asked) == 16
+
+
 async def test_a_call_for_several_answers_counts_them_all(start: Start) -> None:
     between = await start(budget=Budget(tokens=5_000))
     path, body = asking("chat", "greedy", stream=False)
