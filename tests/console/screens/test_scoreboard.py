@@ -354,4 +354,4 @@ async def test_one_run_is_not_called_runs(opened: OpenConsole) -> None:
 
 async def test_an_engine_that_is_down_is_told_whole_on_a_narrow_screen(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="board", size=(80, 24), with_engine=False) as console:
-        await console.sees("nothing new starts or is graded, agents go on; :engine start")
+        await console.sees("the engine is not running", "is graded, agents go on; :engine start")
