@@ -367,7 +367,11 @@ def _offers(kind: str, agent: Agent, placement: str, places: Places) -> Iterator
 
 def _keys_within_reach(providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
     """Warn that an agent without isolation, which runs as the operator, can read the gateway's keys."""
-    names = tuple(provider.key for provider in providers if provider.key)
+    names = tuple(
+        provider.key or f"the key of {provider.name}"
+        for provider in providers
+        if provider.key or provider.key_file or provider.key_command
+    )
     if names:
         text = f"agents that are not isolated can read {_named(names)} in the operator's own processes"
         yield Check(Health.WARN, text, f"Give --runtime {protocol.DOCKER} or {protocol.BUBBLEWRAP}.")

@@ -535,7 +535,7 @@ class Gateway:
     async def _is_away(self, provider: ModelProvider) -> bool:
         """Return whether another process finds no connection to a provider either; the calls at once ask one."""
         if provider.name not in self._probes:
-            probing = asyncio.ensure_future(_is_away(provider))
+            probing = asyncio.ensure_future(_probe_fails(provider))
             self._probes[provider.name] = probing
             probing.add_done_callback(lambda _: self._probes.pop(provider.name))
         return await asyncio.shield(self._probes[provider.name])
@@ -625,8 +625,8 @@ class Gateway:
         call.answer_bytes += len(chunk)
 
 
-async def _is_away(provider: ModelProvider) -> bool:
-    """Return whether another process finds no connection to a provider either."""
+async def _probe_fails(provider: ModelProvider) -> bool:
+    """Return whether another process finds no connection to a provider."""
     command = (sys.executable, "-I", "-m", probe.__name__, provider.url)
     try:
         process = await asyncio.create_subprocess_exec(*command)
