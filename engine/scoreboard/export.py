@@ -34,6 +34,7 @@ from mlebench_console.engine.scoreboard.model import (
     COLUMNS,
     FLAGS,
     OBFUSCATED,
+    REPORTED,
     Cell,
     Costs,
     Evidence,
@@ -428,6 +429,8 @@ def row_notes(row: Row) -> tuple[str, ...]:
         notes.append("Synthetic data: a demo, not a result.")
     if row.conflict:
         notes.append(f"No numbers: {row.conflict}.")
+    if row.table == "imported":
+        notes.append(f"{REPORTED.capitalize()}.")
     if row.running:
         notes.append("Still running: complete seeds only.")
     return tuple(notes)
@@ -488,6 +491,7 @@ def row_document(row: Row, disclosure: Disclosure) -> dict[str, Any]:
         "date": row.date,
         "source_available": row.source_available,
         "reports_available": row.reports_available,
+        "note": row.note,
         "conflict": row.conflict,
         "columns": columns_document(row),
         "costs": None if row.costs is None else row.costs.document(),
@@ -784,7 +788,7 @@ def trials_frame(evidence: Evidence) -> pd.DataFrame:
             "tokens": pd.array([None if one is None else one.tokens for one in spending], dtype="Int64"),
             "cost": pd.array([None if one is None else one.cost for one in spending], dtype="float64"),
             "text": [trial.text for trial in trials],
-            "note": [trial.note for trial in trials],
+            "note": [trial.note or (REPORTED if evidence.table == "imported" else "") for trial in trials],
             "tags": [" ".join(trial.tags) for trial in trials],
         }
     )

@@ -60,6 +60,9 @@ FLAGS: Mapping[str, Measure] = {
     "valid_submission": Measure.VALID,
 }
 
+# No submission comes with an imported report, so nothing here can tell whether its score is right.
+REPORTED = "reported, not graded"
+
 # In the order in which tables show them: the leaderboard's measure first.
 MEASURES_BY_INTEREST = (
     Measure.ANY_MEDAL,

@@ -26,6 +26,7 @@ from mlebench_console.engine.scoreboard.export import RUNS, verify_bundle
 from mlebench_console.engine.scoreboard.model import (
     FLAGS,
     OBFUSCATED,
+    REPORTED,
     USUAL,
     Conditions,
     Evidence,
@@ -352,6 +353,7 @@ def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
         for edition in sorted(editions or {"v1"})
         for text in sorted(texts or {""})
     ]
+    left_out = f"left out, not of this benchmark: {', '.join(unknown[:_MOST_NAMED])}" if unknown else ""
     return Evidence(
         table="imported",
         name=about.name,
@@ -359,7 +361,7 @@ def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
         trials=tuple(trials),
         created_at=max((trial.decided_at or 0.0 for trial in trials), default=0.0),
         conflict="; ".join(differences(conditions)),
-        note=f"left out, not of this benchmark: {', '.join(unknown[:_MOST_NAMED])}" if unknown else "",
+        note="; ".join(filter(None, (REPORTED, left_out))),
         llms=about.llms,
     )
 

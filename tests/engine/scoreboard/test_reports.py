@@ -14,7 +14,8 @@ from mlebench_console.engine.scoreboard.aggregation import (
     measures_on,
     row_of,
 )
-from mlebench_console.engine.scoreboard.model import Measure
+from mlebench_console.engine.scoreboard.export import RowFormat, disclose, row_text, trials_frame
+from mlebench_console.engine.scoreboard.model import REPORTED, Measure
 from mlebench_console.engine.scoreboard.reports import (
     About,
     import_names,
@@ -102,7 +103,7 @@ def test_a_run_group_of_an_experiment_without_a_report_is_left_out_and_named(run
     write_mapping(runs_dir / MAPPING_NAME, [("one", "2_b"), ("one", "1_a"), ("one", "4_d")])
     with_it = load_evidence([runs_dir], experiment_id="one")
     assert with_it.trials
-    assert with_it.note == "left out, run groups without a grading report: 4_d"
+    assert with_it.note == f"{REPORTED}; left out, run groups without a grading report: 4_d"
 
 
 def test_reports_can_be_named_one_by_one_and_metadata_among_them_is_passed_over(runs_dir: Path) -> None:
@@ -114,15 +115,15 @@ def test_reports_can_be_named_one_by_one_and_metadata_among_them_is_passed_over(
 
 def test_run_groups_of_a_folder_that_have_no_report_are_named(runs_dir: Path) -> None:
     (runs_dir / MAPPING_NAME).unlink()
-    assert load_evidence([runs_dir]).note == ""
+    assert load_evidence([runs_dir]).note == REPORTED
     for group in ("3_c", "4_d", "5_e"):
         (runs_dir / group).mkdir(exist_ok=True)
         (runs_dir / group / METADATA).write_text("{}")
     (runs_dir / "notes").mkdir()  # no run group
     found = load_evidence([runs_dir])
     assert len(found.trials) == 5
-    assert found.note == "left out, run groups without a grading report: 4_d, 5_e"
-    assert load_evidence([runs_dir / "3_c"]).note == ""
+    assert found.note == f"{REPORTED}; left out, run groups without a grading report: 4_d, 5_e"
+    assert load_evidence([runs_dir / "3_c"]).note == REPORTED
 
 
 def test_reports_of_two_editions_make_no_row_and_it_is_said_why(tmp_path: Path) -> None:
@@ -238,3 +239,15 @@ def test_a_row_is_taken_apart_by_split_category_and_competition() -> None:
     name = "aptos2019-blindness-detection"
     assert [trial.score for trial in found.by_competition[name]] == [0.84804, 0.9039, 0.83737]
     assert measures_on(found, [name])[Measure.ABOVE_MEDIAN].mean == pytest.approx(100 / 3)
+
+
+def test_a_reported_score_without_a_submission_is_marked_and_is_in_no_own_row(tmp_path: Path) -> None:
+    reported = {"competition_id": SPOOKY, "score": 99.9, "gold_medal": True, "submission_exists": False}
+    (tmp_path / "report.json").write_text(json.dumps({"competition_reports": [reported]}))
+    evidence = import_reports(tmp_path / "state", [tmp_path / "report.json"], About("bold"))
+    row = row_of(evidence)
+    assert row.table == "imported"
+    assert REPORTED in row.note
+    for form in RowFormat:
+        assert REPORTED in row_text(row, disclose(evidence, row), form).lower()
+    assert list(trials_frame(evidence)["note"]) == [REPORTED]
