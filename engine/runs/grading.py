@@ -15,6 +15,7 @@ from mlebench_console.competitions.judging import GradeRequest
 from mlebench_console.competitions.model import edition_named
 from mlebench_console.engine.grading.grader import report_on, request_for
 from mlebench_console.engine.grading.report import Report, standing_of
+from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.foundation.backoff import Backoff, is_due
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemons import Log
@@ -38,6 +39,7 @@ class LiveGrading:
         state_dir: Path,
         clock: Clock,
         log: Log,
+        redaction: TextRedactor,
         *,
         at_once: int,
     ) -> None:
@@ -46,6 +48,7 @@ class LiveGrading:
         self._state_dir = state_dir
         self._clock = clock
         self._log = log
+        self._redaction = redaction
         self._at_once = at_once
         self._working: dict[int, tuple[Submission, GradeRequest]] = {}
         # When later submissions of attempts are due, by the monotonic clock; final ones are at once.
@@ -138,7 +141,7 @@ class LiveGrading:
             report.score,
             report.valid_submission,
             standing_of(report),
-            report.message,
+            self._redaction.clean(report.message),  # which quotes from the submission
         )
         with self._database.transaction():
             submissions.add_grade(self._database, grade, now=now)
@@ -155,9 +158,8 @@ class LiveGrading:
         cause = error.cause if isinstance(error, Problem) else f"{type(error).__name__}: {error}"
         now = self._clock.now()
         retry_at = now + _BACKOFF.seconds_after(now - (run.grading_fails_since or now))
-        transitions.grading_failed(
-            self._database, submission.attempt_id, cause.replace("\n", " "), retry_at=retry_at, now=now
-        )
+        text = self._redaction.clean(cause.replace("\n", " "))
+        transitions.grading_failed(self._database, submission.attempt_id, text, retry_at=retry_at, now=now)
 
     def _run_of(self, submission: Submission) -> Run:
         return runs.get(self._database, runs.attempt(self._database, submission.attempt_id).run_id)

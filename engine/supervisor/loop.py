@@ -145,7 +145,7 @@ class Supervisor:
         self._retrier = Retrier(database, clock)
         self._intake = Intake(database, samples, places.state_dir, self._placements, clock, log, redaction)
         self._grading = LiveGrading(
-            database, grader, places.state_dir, clock, log, at_once=settings.grading_workers
+            database, grader, places.state_dir, clock, log, redaction, at_once=settings.grading_workers
         )
         self._started_at = clock.now()
         why_not = bubblewrap.why_unavailable()

@@ -23,6 +23,7 @@ SHORTEST = 6
 # one. For two folders it is less than a runner waits before it ends an overdue attempt.
 REDACTION_SECONDS = 25.0
 _MOST_FAILURES = 5
+_CUT = "..."
 _BLOCK = 4 << 20
 
 Clock = Callable[[], float]
@@ -225,7 +226,12 @@ class TextRedactor:
         self._values = worth_hiding((*self._values, *(operator.get(name, "") for name in names)))
 
     def clean(self, text: str) -> str:
-        """Return the text with a mark in place of each secret."""
+        """Return the text with a mark in place of each secret, also of one that is cut off by `...` after a part."""
         for value in self._values:
-            text = text.replace(value, MARK)
+            parts = text.replace(value, MARK).split(_CUT)
+            for number, part in enumerate(parts[:-1]):
+                lengths = range(len(value) - 1, SHORTEST - 1, -1)
+                length = next((length for length in lengths if part.endswith(value[:length])), 0)
+                parts[number] = part[: len(part) - length] + (MARK if length else "")
+            text = _CUT.join(parts)
         return text

@@ -116,13 +116,14 @@ class RunnerAttempt:
         ]
         self._unwritten: list[RunEvent] = []
         self._refusals = Refusals(event for event in self._reported if isinstance(event, SubmissionRefused))
+        hidden = partial(secrets.read_hidden, folder) if self._order.secret else tuple
         self._submissions = SubmissionWatch(
             folder,
             limit_bytes=self._order.submission_limit_bytes,
             every_seconds=self._order.conditions.grade_every_seconds,
             taken=[event for event in self._reported if isinstance(event, SubmissionTaken)],
+            hidden=hidden,
         )
-        hidden = partial(secrets.read_hidden, folder) if self._order.secret else tuple
         self._code = CodeSnapshots(folder, hidden, code_worker, clock)
         self._code_until: float | None = None
         self._measure_until: float | None = None
@@ -406,12 +407,13 @@ class RunnerAttempt:
         started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
         if started is not None:
             self._report_started(started)
-            self._report_unsearched()
         self._report_restarts()
         for refused in self._refusals.unreported():
             self._report(refused)
         now = self._clock.now()
         sequence, problem, is_too_large = self._final_submission(started, now)
+        if started is not None:
+            self._report_unsearched()
         ending = replace(
             self._explained(seen),
             started_at=started.at if started is not None else None,
@@ -532,16 +534,17 @@ class RunnerAttempt:
         return HostProblem(ProblemCode.SERVICE_KILLED, text)
 
     def _report_unsearched(self) -> None:
-        """Report what its main process could not search after the end of its agent."""
+        """Report what its main process could not search after the end of its agent, and submissions with secrets."""
         tidied = protocol.read_if_there(self.folder / protocol.TIDIED, Tidied)
         if tidied is None and self._order.secret:
             tidied = Tidied(("its main process ended before the search",))
-        if tidied is None or not tidied.problems:
+        # A submission is graded as it was handed in.
+        found = [f"{name} holds a secret" for name in self._submissions.with_secrets]
+        found += tidied.problems if tidied is not None else ()
+        if not found:
             return
-        more = len(tidied.problems) - _MOST_PROBLEMS_NAMED
-        problems = "; ".join(tidied.problems[:_MOST_PROBLEMS_NAMED]) + (
-            f"; and {more} more" if more > 0 else ""
-        )
+        more = len(found) - _MOST_PROBLEMS_NAMED
+        problems = "; ".join(found[:_MOST_PROBLEMS_NAMED]) + (f"; and {more} more" if more > 0 else "")
         text = f"its files may contain secrets, or can't all be read: {problems}"
         self._report_shortfall(protocol.UNSEARCHED, text)
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from mlebench_console.environment.container.redaction import worth_hiding
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import SubmissionRefused, SubmissionTaken
 from mlebench_console.foundation import files
 from mlebench_console.foundation.files import NotRegular, TooLarge
-from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.foundation.problems import DataProblem, Problem
 
 _BLOCK = 1 << 20
 # The limit of all snapshots of an attempt: 1 GiB per minute would be 1.4 TB per day.
@@ -86,6 +88,7 @@ class SubmissionWatch:
         every_seconds: float,
         taken: Sequence[SubmissionTaken],
         most_bytes: int = MOST_BYTES,
+        hidden: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """Prepare.
 
@@ -95,12 +98,17 @@ class SubmissionWatch:
             every_seconds: the least time between snapshots.
             taken: the earlier snapshots, oldest first.
             most_bytes: the limit of all snapshots, the newest excepted.
+            hidden: returns the secrets to search for; raises a Problem where they are not known any more.
         """
         self._attempt = attempt
         self._source = attempt / protocol.SUBMISSION / protocol.SUBMISSION_FILE
         self._limit = limit_bytes
         self._every = every_seconds
         self._most = most_bytes
+        self._hidden = hidden
+        self._holds_secret = False
+        self.with_secrets: list[str] = []
+        """The snapshots in which a secret was found; they stay as they are, since they are graded."""
         self.last = taken[-1] if taken else None
         self._kept = [one for one in taken if (attempt / one.path).exists()]
         self._seen: FileVersion | None = None
@@ -159,7 +167,11 @@ class SubmissionWatch:
             partial.unlink()
             return None  # it changed while it was copied: it is checked again
         self._taken = current
-        if self.last is not None and self.last.sha256 == sha256:
+        is_same = self.last is not None and self.last.sha256 == sha256
+        kept = self.last.path if self.last is not None and is_same else name
+        if self._holds_secret and kept not in self.with_secrets:
+            self.with_secrets.append(kept)
+        if is_same:
             partial.unlink()
             return self.last if final else None
         partial.replace(target)
@@ -179,6 +191,11 @@ class SubmissionWatch:
     def _copy(self, partial: Path) -> tuple[str, int, bool]:
         """Copy the submission; return the digest and size of the copy, and whether nobody wrote meanwhile."""
         digest = hashlib.sha256()
+        secrets: tuple[str, ...] = ()
+        with suppress(Problem):  # after a restart of the host nobody knows them
+            secrets = worth_hiding(self._hidden())
+        values = [value.encode() for value in secrets]
+        self._holds_secret, before_it = False, b""
         with (
             files.reading_untrusted(self._source, max_bytes=self._limit) as source,
             partial.open("wb") as sink,
@@ -188,6 +205,10 @@ class SubmissionWatch:
             while left > 0 and (block := source.read(min(_BLOCK, left))):
                 left -= sink.write(block)
                 digest.update(block)
+                if values:
+                    text = before_it + block
+                    self._holds_secret |= any(value in text for value in values)
+                    before_it = text[1 - len(values[0]) :]
             sink.flush()
             os.fsync(sink.fileno())
             after = os.fstat(source.fileno())

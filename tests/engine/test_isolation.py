@@ -162,6 +162,24 @@ def test_code_is_kept_while_its_agent_works_and_without_its_secrets(
         secrets.read_hidden(folder)
 
 
+def test_a_key_in_a_submission_is_in_no_message_and_is_told(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, secret_value: str
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", secret_value)
+    submit = 'printf "PassengerId,Transported\\n%s,True\\n" "$API_KEY" > "$SUBMISSION_DIR/submission.csv"'
+    harness.agent("leaker", submit, extra="  env_vars:\n    API_KEY: ${{ secrets.MODEL_KEY }}\n")
+    harness.start()
+    harness.launch("leaker", seeds=1)
+    (run,) = harness.ended()
+    assert run.outcome is Outcome.INVALID
+    state = database.open_for_reading(harness.places.state_dir)
+    told = [event.text for event in events.newest(state, run_id=run.id) if event.kind == "run.unsearched"]
+    state.close()
+    assert len(told) == 1 and "snapshots/1.csv holds a secret" in told[0], told
+    for path in harness.places.state_dir.glob("state.db*"):
+        assert secret_value.encode() not in path.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("trick", "telling"),
     [

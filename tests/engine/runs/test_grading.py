@@ -12,9 +12,11 @@ import pytest
 
 from mlebench_console.competitions.grader import Grader, GradeResult
 from mlebench_console.competitions.judging import GradeRequest, Judgement
+from mlebench_console.competitions.kit.checks import quoted
 from mlebench_console.engine.grading.report import Report
 from mlebench_console.engine.runs import grading
 from mlebench_console.engine.runs.grading import LiveGrading
+from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.foundation.problem_codes import EndReason
 from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem
 from mlebench_console.state import events, runs, submissions, sweeps, transitions
@@ -62,6 +64,7 @@ class World:
         self.state_dir = state.path.parent
         self.clock = HandClock(1000.0)
         self.logged: list[str] = []
+        self.redaction = TextRedactor()
         spec = spec_of(
             "dummy", "/agents", (COMPETITION,), seeds=40, time_limit_seconds=60, data_dir=str(data_dir)
         )
@@ -94,6 +97,7 @@ class World:
             self.state_dir,
             self.clock,
             self.log,
+            self.redaction,
             at_once=2,
         )
 
@@ -142,6 +146,22 @@ def test_a_run_whose_grader_is_killed_again_and_again_waits_longer_and_longer_an
     assert run.grading_retry_at is not None and run.grading_retry_at > world.clock.moment
     told = [event.kind for event in events.newest(world.state, run_id=1)]
     assert told.count("grading.failed") == 1
+
+
+@pytest.mark.parametrize("most", [1000, 60])
+def test_a_message_that_quotes_a_secret_from_the_submission_is_kept_without_it(
+    world: World, grader: StandInGrader, most: int
+) -> None:
+    secret = "sk-" + "0123456789abcdef" * 6
+    world.redaction.learn(["MODEL_KEY"], {"MODEL_KEY": secret})
+    live = world.grading(grader)
+    grader.answer = Judgement("rejected", None, f"the id {quoted(f'row {secret}', most)} is unknown")
+    for _ in range(3):
+        step(live)
+    assert world.run().outcome is Outcome.INVALID
+    stored = b"".join(path.read_bytes() for path in world.state_dir.glob("state.db*"))
+    assert secret[:10].encode() not in stored
+    assert b"[secret]" in stored and b"is unknown" in stored
 
 
 def test_a_run_is_finished_as_soon_as_grading_works_again(world: World, grader: StandInGrader) -> None:
