@@ -32,6 +32,7 @@ from mlebench_console.foundation.conditions import Resources, RunConditions
 from mlebench_console.state import database, datasets, runs, sweeps
 from mlebench_console.state.lifecycle import RunState
 from mlebench_console.state.records import DatasetState, SweepSpec
+from mlebench_console.state.usage.samples import Samples
 
 _COMPETITION = "spaceship-titanic"
 _LIVE = 200
@@ -106,6 +107,7 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
                 TextRedactor(),
                 pool,
                 settings,
+                Samples(folder, writable=True),
             ),
             lambda: queued - runs.queued_count(state),
         )

@@ -57,6 +57,7 @@ class EngineStatus:
 
     Attributes:
         live: how many runs are live.
+        disk_for_runs: what live runs may not still take of their disk; None while no run that waits has such a limit.
         waiting: how many of these wait in the queue of a batch system.
         problem: all current problems in one line; empty without any.
         problems: the same as a list.
@@ -80,6 +81,7 @@ class EngineStatus:
     slots: float | None = None
     slots_used: float | None = None
     memory_for_runs: int | None = None
+    disk_for_runs: int | None = None
     load1: float | None = None
     cpus: int | None = None
     memory_total: int | None = None

@@ -157,6 +157,10 @@ class QueuedRun:
         if needed and memory is not None and self.memory_bytes + needed > memory:
             text = f"{self.memory_bytes / 1e9:.0f} of {memory / 1e9:.0f} GB of memory are taken"
             yield _wait(WaitKind.HOST, text, "memory", self.memory_bytes, memory)
+        limit, room = self.sweep.conditions.disk_limit_bytes, engine.disk_for_runs
+        if limit and room is not None and limit > room:
+            text = f"it may take {limit / 1e9:.1f} GB of disk, and {max(0, room) / 1e9:.1f} are left for runs"
+            yield _wait(WaitKind.HOST, text, "disk")
         if resources.gpus and engine.gpus is not None:
             wanted = engine.gpus if resources.gpus < 0 else resources.gpus * resources.gpu_share
             if not engine.gpus or self.gpus + wanted > engine.gpus + _TOLERANCE:

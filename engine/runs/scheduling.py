@@ -32,6 +32,7 @@ class Demand:
         live: how many of its runs are live.
         ready: the numbers of its runs that could start now, in their order.
         resources: of each of them; without GPUs where these are not this host's.
+        disk_bytes: what each of them may take of this host's disk; 0 without a limit.
     """
 
     sweep_id: str
@@ -40,6 +41,7 @@ class Demand:
     live: int
     ready: tuple[int, ...]
     resources: Resources
+    disk_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,14 @@ class Free:
     cpus: float
     memory_bytes: float
     gpus: Mapping[str, float]
+    disk_bytes: float = math.inf
 
     def without(self, demand: Demand, devices: tuple[str, ...]) -> Free:
         """Return what is left after one more run of a demand, with these devices."""
         taken = demand.resources
         gpus = dict(self.gpus) | {uuid: self.gpus[uuid] - taken.gpu_share for uuid in devices}
-        return Free(self.cpus - taken.cpus, self.memory_bytes - (taken.memory_bytes or 0), gpus)
+        memory_bytes = self.memory_bytes - (taken.memory_bytes or 0)
+        return Free(self.cpus - taken.cpus, memory_bytes, gpus, self.disk_bytes - demand.disk_bytes)
 
     def reserving(self, demand: Demand) -> Free:
         """Return what is left for others while the next run of a demand waits for missing resources."""
@@ -101,6 +105,8 @@ def _fitting(demand: Demand, free: Free) -> tuple[str, ...] | None:
     if wanted.cpus > free.cpus + _TOLERANCE:
         return None
     if wanted.memory_bytes and wanted.memory_bytes > free.memory_bytes:
+        return None
+    if demand.disk_bytes > free.disk_bytes:
         return None
     return lease(free.gpus, wanted.gpus, wanted.gpu_share)
 

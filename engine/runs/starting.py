@@ -9,6 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +40,7 @@ from mlebench_console.engine.runs.scheduling import (
     lease,
 )
 from mlebench_console.engine.settings import EngineSettings
+from mlebench_console.engine.space import free_bytes
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.gateway.orders import ModelProvider
 from mlebench_console.environment.gateway.prices import prices_given
@@ -57,8 +59,10 @@ from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
 from mlebench_console.state.records import Attempt, Run, Sweep
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import outages
+from mlebench_console.state.usage.samples import Samples, UnusableSamples
 
 _MOST_STARTS_A_STEP = 8
+_DISK_SECONDS = 10.0
 _MOST_UNKNOWN = 1_000_000
 # Marks the agent's own secrets among the gateway's keys; environment variables have no spaces in their names.
 _OF_THE_AGENT = "of the agent"
@@ -81,6 +85,7 @@ class Starter:
         redaction: TextRedactor,
         gpus: GpuPool,
         settings: EngineSettings,
+        samples: Samples,
     ) -> None:
         self._database = database
         self._places = places
@@ -90,6 +95,10 @@ class Starter:
         self._redaction = redaction
         self._gpus = gpus
         self._settings = settings
+        self._samples = samples
+        self._disk_at = -math.inf
+        self.disk_for_runs: int | None = None
+        """The room on the runs' disk without what live runs may still take; None while no run has such a limit."""
         self.budgets = SharedBudgets(database, places.state_dir, clock, log)
         self._ramp = StartRamp(database, clock)
         # Attempts that no runner has yet, each with its GPUs.
@@ -160,6 +169,7 @@ class Starter:
             self._settings.cpus - self.slots_used,
             self._settings.memory_bytes - memory_used,
             self._free_gpus() if any(demand.resources.gpus for demand in demands) else {},
+            self._free_disk(of_host, demands),
         )
         self._start_all(choose(demands, free=free, at_most=_MOST_STARTS_A_STEP))
 
@@ -204,7 +214,27 @@ class Starter:
             live,
             tuple(run.id for run in ready),
             replace(sweep.conditions.resources, gpus=_gpus_of_host(sweep.conditions)),
+            (sweep.conditions.disk_limit_bytes or 0) if sweep.conditions.placement == HERE else 0,
         )
+
+    def _free_disk(self, of_host: Iterable[Sweep], demands: Iterable[Demand]) -> float:
+        """Return the room on the runs' disk without what live runs may still take within their limits."""
+        if not any(demand.disk_bytes for demand in demands):
+            self.disk_for_runs = None
+            return math.inf
+        if self.disk_for_runs is None or self._clock.monotonic() >= self._disk_at:
+            limits = {sweep.id: sweep.conditions.disk_limit_bytes or 0 for sweep in of_host}
+            unknown = self._placements.here.unknown
+            promised = sum(order.conditions.disk_limit_bytes or 0 for order in unknown)
+            for attempt_id, (_, sweep_id) in runs.occupying_attempts(self._database).items():
+                if limit := limits.get(sweep_id):
+                    held = None
+                    with suppress(UnusableSamples):  # intake reports this problem
+                        held = self._samples.most_disk(attempt_id)
+                    promised += max(0, limit - (held or 0))
+            self.disk_for_runs = free_bytes(self._places.runs_dir) - promised
+            self._disk_at = self._clock.monotonic() + _DISK_SECONDS
+        return self.disk_for_runs
 
     def _free_gpus(self) -> dict[str, float]:
         # The state's own attempts have numbers from 1.
@@ -233,6 +263,7 @@ class Starter:
             token=token,
             placement=sweep.conditions.placement,
         )
+        self._disk_at = -math.inf  # now it has room of its own
         self._ramp.note_start(sweep.id)
         self._learn_secrets(sweep)
         self._hand_over(attempt, gpu_uuids)

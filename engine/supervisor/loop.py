@@ -140,7 +140,7 @@ class Supervisor:
         launches = SweepLaunches(database, places, clock, self._agents, self._host_capacity)
         self._requests = RequestDispatcher(database, places, self._placements, clock, log, launches, handlers)
         self._starter = Starter(
-            database, places, self._placements, clock, log, redaction, self._gpus, settings
+            database, places, self._placements, clock, log, redaction, self._gpus, settings, samples
         )
         self._retrier = Retrier(database, clock)
         self._intake = Intake(database, samples, places.state_dir, self._placements, clock, log, redaction)
@@ -279,6 +279,7 @@ class Supervisor:
             slots=self._settings.cpus,
             slots_used=self._starter.slots_used,
             memory_for_runs=self._settings.memory_bytes,
+            disk_for_runs=self._starter.disk_for_runs,
             load1=os.getloadavg()[0],
             cpus=os.cpu_count(),
             memory_total=memory.total,

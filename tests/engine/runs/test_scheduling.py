@@ -104,3 +104,9 @@ def test_all_gpus_are_waited_for() -> None:
     assert choose_runs([everything], free=Free(9, inf, {}), at_most=9) == []
     chosen = choose_runs([everything], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 1.0}), at_most=9)
     assert chosen == [(0, ("GPU-a", "GPU-b"))]
+
+
+def test_a_run_starts_only_where_all_that_it_may_take_of_the_disk_is_free() -> None:
+    wants = Demand("limited", 0, 9, 0, (1, 2, 3), Resources(1.0), disk_bytes=40)
+    assert [run for run, _ in choose_runs([wants], free=Free(9, inf, {}, 100), at_most=9)] == [1, 2]
+    assert choose_runs([wants], free=Free(9, inf, {}, 39), at_most=9) == []

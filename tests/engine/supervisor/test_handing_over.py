@@ -27,6 +27,7 @@ from mlebench_console.state.records import Attempt, DatasetState, Run
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import outages
 from mlebench_console.state.usage.outages import CallEnd, CallFailure
+from mlebench_console.state.usage.samples import Samples
 from tests.clocks import HandClock
 from tests.conditions import changed, spec_of
 from tests.engine.harness import COMPETITION
@@ -61,6 +62,7 @@ class World:
             TextRedactor(),
             GpuPool(tuple, self.clock),
             EngineSettings(cpus=10.0, memory_gb=1.0),
+            Samples(self.places.state_dir, writable=True),
         )
 
     def _put(self, *arguments: object) -> None:

@@ -19,6 +19,7 @@ from mlebench_console.state import database, datasets, runs, transitions
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.records import DatasetState
 from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage.samples import Samples
 from tests.clocks import HandClock
 from tests.conditions import spec_of
 from tests.engine.harness import COMPETITION
@@ -47,6 +48,7 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
         TextRedactor(),
         GpuPool(tuple, HandClock()),
         EngineSettings(cpus=1000.0, memory_gb=1.0),
+        Samples(folder, writable=True),
     )
     starter.step()
     before = runs.queued_count(state)
@@ -99,7 +101,15 @@ def calls_of_an_idle_look(folder: Path, finished: int) -> int:
     pool = GpuPool(tuple, clock)
     placements = Placements(places, clock, lambda _text, _error: None)
     starter = Starter(
-        state, places, placements, clock, lambda _text, _error: None, TextRedactor(), pool, EngineSettings()
+        state,
+        places,
+        placements,
+        clock,
+        lambda _text, _error: None,
+        TextRedactor(),
+        pool,
+        EngineSettings(),
+        Samples(folder, writable=True),
     )
     retrier = Retrier(state, clock)
     calls = 0
