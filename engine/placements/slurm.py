@@ -49,6 +49,7 @@ from mlebench_console.state.records import Attempt, JobFacts, OwnReason
 
 Answer = TypeVar("Answer")
 
+_NAMED = 5  # jobs in one message
 _IMAGES_SECONDS = 5.0
 _USUAL_POLL_SECONDS = SlurmProfile().poll_seconds
 _MANY_JOBS = 200
@@ -170,9 +171,14 @@ class Slurm(Placement):
 
     @property
     def problem(self) -> str:
-        """Which calls of Slurm fail and since when; empty without a problem."""
-        others = (self._sacct, self._sinfo, self._scancel, *(used.turn for used in self._profiles.values()))
-        return str(self._squeue) or "; ".join(dict.fromkeys(filter(None, map(str, others))))
+        """Which calls of Slurm fail and since when, and jobs that need a person; empty without a problem."""
+        turns = (self._sacct, self._sinfo, self._scancel, *(used.turn for used in self._profiles.values()))
+        others = [str(turn) for turn in turns]
+        if self._unknown and not str(self._squeue):
+            listed = ", ".join(self._unknown[:_NAMED])
+            more = f" and {len(self._unknown) - _NAMED} more" if len(self._unknown) > _NAMED else ""
+            others.append(f"jobs of attempts that this state does not know go on: {listed}{more}")
+        return str(self._squeue) or "; ".join(dict.fromkeys(filter(None, others)))
 
     @property
     def waiting(self) -> int:

@@ -577,6 +577,15 @@ def test_a_job_that_was_let_go_before_slurm_named_it_is_cancelled(world: World) 
     assert world.slurm.cancelled == [world.slurm.only_job]
 
 
+def test_a_job_that_the_state_does_not_know_is_named_and_not_cancelled(world: World) -> None:
+    number = world.submitted()
+    world.placement.forget(world.attempt)
+    world.placement.keep_only([], lambda _token: False)
+    world.step_for(120)
+    assert world.slurm.cancelled == []
+    assert f"does not know go on: {number}" in world.placement.problem
+
+
 def test_a_number_that_was_given_again_meanwhile_is_not_cancelled(world: World) -> None:
     number = world.submitted()
     world.slurm.cancels_in_vain = True
