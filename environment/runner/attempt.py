@@ -55,6 +55,8 @@ _TURN_SECONDS = 0.1
 _MOST_PROBLEMS_NAMED = 3
 _CODE_SECONDS = 20.0
 _RESERVED_FILES, _RESERVED_BYTES = 32, 1 << 20
+# How often a disk is asked for room; a job's file system is shared by hundreds of nodes.
+_FULL_EVERY_SECONDS, _FULL_EVERY_SECONDS_IN_JOB = 2.0, 900.0
 
 
 # In a job, where a walk through an attempt's directory asks a file system that hundreds of nodes share.
@@ -127,6 +129,7 @@ class RunnerAttempt:
         self._code = CodeSnapshots(folder, hidden, code_worker, clock)
         self._code_until: float | None = None
         self._measure_until: float | None = None
+        self._room_at: float | None = None
         self._measures_last = self._measured_last = False
         self._started: Started | None = None
         self._given_up: Ending | None = None
@@ -272,6 +275,16 @@ class RunnerAttempt:
         with (reserve / "bytes").open("wb") as stream:
             os.posix_fallocate(stream.fileno(), 0, _RESERVED_BYTES)
 
+    def _is_out_of_room(self) -> bool:
+        """Return whether the disk is full, where it was not asked a moment ago."""
+        now = self._clock.monotonic()
+        if self._room_at is not None and now - self._room_at < (
+            _FULL_EVERY_SECONDS_IN_JOB if self._as_job else _FULL_EVERY_SECONDS
+        ):
+            return False
+        self._room_at = now
+        return self._host.is_full()
+
     def _watch(self) -> None:
         if self._started is None:
             self._started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
@@ -280,10 +293,9 @@ class RunnerAttempt:
             self.stage = Stage.RUNNING
             self._root = self._sandbox.root_process()
             self._report_started(self._started)
-        if self._host.is_full() and not self._sandbox.agent_lives():
-            trees.remove_tree(
-                self.folder / protocol.RESERVE
-            )  # its main process waits for room to record the ending
+        if self._is_out_of_room() and not self._sandbox.agent_lives():
+            # Its main process waits for room to record the ending.
+            trees.remove_tree(self.folder / protocol.RESERVE)
         self.names = protocol.names_in(self.folder)
         if protocol.RESTARTS in self.names:
             self._report_restarts()
