@@ -142,9 +142,9 @@ def own_folder_in(base: Path, name: str) -> Path:
         OSError: it can't be created.
     """
     for place in (base / name, *sorted(base.glob(f"{name}.*"))):
-        with suppress(OSError):
-            found = place.lstat()
-            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+        with suppress(EnvironmentProblem, OSError):
+            if place.is_dir():
+                make_own(place)
                 return place
     try:
         make_own(base / name)

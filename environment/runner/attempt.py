@@ -268,6 +268,8 @@ class RunnerAttempt:
 
     def _reserve_room(self) -> None:
         """Take the room that recording an ending needs, as on a disk that agents have filled to the last inode."""
+        for name in (protocol.EVENTS, protocol.USAGE):  # what is appended to while the agent runs
+            (self.folder / name).touch()
         reserve = self.folder / protocol.RESERVE
         reserve.mkdir(exist_ok=True)
         for number in range(_RESERVED_FILES):
@@ -286,6 +288,9 @@ class RunnerAttempt:
         return self._host.is_full()
 
     def _watch(self) -> None:
+        if self._is_out_of_room() and not self._sandbox.agent_lives():
+            # Its main process waits for room to record the ending.
+            trees.remove_tree(self.folder / protocol.RESERVE)
         if self._started is None:
             self._started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
             if self._started is None:
@@ -293,9 +298,6 @@ class RunnerAttempt:
             self.stage = Stage.RUNNING
             self._root = self._sandbox.root_process()
             self._report_started(self._started)
-        if self._is_out_of_room() and not self._sandbox.agent_lives():
-            # Its main process waits for room to record the ending.
-            trees.remove_tree(self.folder / protocol.RESERVE)
         self.names = protocol.names_in(self.folder)
         if protocol.RESTARTS in self.names:
             self._report_restarts()

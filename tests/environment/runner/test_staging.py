@@ -305,12 +305,17 @@ def test_whatever_goes_wrong_is_told_and_no_agent_begins_without_its_data(
 
 
 def test_a_folder_that_somebody_else_could_write_to_is_not_used(node: Node, prepared: Path) -> None:
-    (node.scratch / f"mlebench-{os.getuid()}").mkdir(mode=0o777)
-    (node.scratch / f"mlebench-{os.getuid()}").chmod(0o777)
-    assert "is not a directory that only you can write to" in node.staged(prepared).problem
-    (node.scratch / f"mlebench-{os.getuid()}").chmod(0o755)
+    taken = node.scratch / f"mlebench-{os.getuid()}"
+    taken.mkdir()
+    taken.chmod(0o777)
     assert node.staged(prepared).problem == ""
-    assert stat.S_IMODE((node.scratch / f"mlebench-{os.getuid()}").stat().st_mode) == 0o700
+    assert not list(taken.iterdir())
+    (own,) = node.scratch.glob(f"{taken.name}.*")
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    taken.chmod(0o755)
+    assert node.staged(prepared).problem == ""
+    assert list(taken.iterdir())
+    assert stat.S_IMODE(taken.stat().st_mode) == 0o700
 
 
 @pytest.mark.usefixtures("squashed_images")
