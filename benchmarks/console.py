@@ -193,7 +193,7 @@ def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
         with _opened(busy, f"sweep:{PLAYED}", b"played") as terminal:
             time.sleep(_SETTLED_SECONDS)
             # by its number: the sweep's cursor stands where it was left by what was measured before
-            _fill_in(terminal, f":run {run}")
+            _fill_in(terminal, f":runs logs {run}")
             began = time.perf_counter()
             terminal.type("\r")
             opened.append(terminal.until(b"THE-VERY-LAST-LINE") - began)

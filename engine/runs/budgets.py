@@ -39,6 +39,8 @@ class SharedBudgets:
         # The notice in the directory of each attempt; None until this engine has written or removed it.
         self._written: dict[int, BudgetNotice | None] = {}
         self._unwritable: set[int] = set()
+        # Whether no attempt has a notice, since no budget is shared: thousands need not be looked at then.
+        self._is_clear = False
         self._used_up: frozenset[str] = frozenset()
 
     def has_room(self, sweep_id: str) -> bool:
@@ -70,6 +72,8 @@ class SharedBudgets:
 
     def _write_notices(self, by_sweep: Mapping[str, Sequence[SharedBudget]]) -> None:
         """Write the notices of the live attempts, and remove those of budgets that were removed."""
+        if self._is_clear and not by_sweep:
+            return
         written, self._written = self._written, {}
         unwritable, self._unwritable = self._unwritable, set()
         for attempt, (directory, sweep_id) in runs.occupying_attempts(self._database).items():
@@ -91,6 +95,7 @@ class SharedBudgets:
                     self._log(f"{protocol.SHARED_BUDGET} of attempt {attempt} can't be written", problem)
             else:
                 self._written[attempt] = notice
+        self._is_clear = not by_sweep and not self._unwritable
 
     def _report(self, budget: SharedBudget) -> None:
         """Record an event at 80 % of a budget and one when it is used up, each once until the budget is changed."""
